@@ -8,25 +8,28 @@ import (
 	"pmdaderived/pmda/pmapi/archive/metadata"
 )
 
-// Archive is one archive, or several of one host after each other, read as one.
+// Archive is one archive, or several of one host after each other that are read as one. Several goroutines may use it.
 type Archive struct {
 	log  *logfile.Log
 	meta *metadata.Metadata
 }
 
-// LogLabel is what an archive says of itself (pmLogLabel).
+// LogLabel is the label of an archive: its host, its start and its format (pmLogLabel).
 type LogLabel = logfile.Label
 
-// DamageError says where a file of an archive is not what it should be, or cannot be read.
+// DamageError is a fault of a file of an archive, with its position.
 type DamageError = logfile.DamageError
 
-// Open opens what paths name, as the option -a of PCP's tools does: an archive's base name or one of its files, compressed or not; a folder, whose
-// archives are taken; several of these, in one path separated by commas, or with the wildcards of glob(7).
-// The archives may be given in any order, and must not overlap in time: [pdu.ErrLogOverlap].
-// If the metadata says different things of one metric, the first one counts, and [Archive.Damage] has the other.
+// Open opens the archives that paths name, as the option -a of PCP's tools does. A path is the base name of an archive,
+// one of its files, compressed or not, or a folder, all of whose archives are opened. It may be a list of these with
+// commas, and may have the wildcards of glob(7). The order does not matter. The archives must not overlap in time: then
+// the error wraps [pdu.ErrLogOverlap].
 //
-// An error means that there is nothing to read: no such file, or a label that is not one. An archive of several that cannot be read is among
-// the damage.
+// If the metadata has different descriptors for one metric, the first one is used, and [Archive.Damage] reports the
+// others.
+//
+// An error means that there is nothing to read: no file, or no valid label. If only some of several archives cannot be
+// read, [Archive.Damage] has their errors.
 //
 // Source: PCPIntro(1), pmNewContext(3).
 func Open(paths ...string) (*Archive, error) {
@@ -39,24 +42,25 @@ func Open(paths ...string) (*Archive, error) {
 	return &Archive{log, meta}, nil
 }
 
-// Close closes the files. Contexts cannot be used any more.
+// Close closes the files. Contexts cannot be used afterwards. The error is always nil.
 func (a *Archive) Close() error {
 	a.log.Close()
 	return nil
 }
 
-// LogLabels has the label of each archive, in the order of time.
+// LogLabels returns the label of each archive, in the order of time.
 //
 // Source: pmGetArchiveLabel(3).
 func (a *Archive) LogLabels() []LogLabel { return slices.Clone(a.log.Labels) }
 
-// Start is when the archive begins: the time in the first label.
+// Start returns the time in the first label.
 func (a *Archive) Start() time.Time { return a.log.Labels[0].Start }
 
-// End is the time of the last record that can be read.
+// End returns the time of the last record that can be read.
 //
 // Source: pmGetArchiveEnd(3).
 func (a *Archive) End() time.Time { return a.log.End }
 
-// Damage is what of labels, metadata and index cannot be read.
+// Damage returns the faults of labels, metadata and index. Most are [DamageError]s. Faults of volumes are not among
+// them: [Context.Next] returns these.
 func (a *Archive) Damage() []error { return slices.Clone(a.log.Damage) }

@@ -13,24 +13,25 @@ import (
 	"pmdaderived/pmda/pmapi/archive/logfile"
 )
 
-// Context is a time in an archive and a window of it. It answers what a [pmapi.Conn] answers, as of that time.
+// Context has a time in an archive and a window of it. Its methods answer as those of a [pmapi.Conn] would have
+// answered at that time. It is for one goroutine.
 type Context struct {
 	*Archive
-	start, end time.Time
+	start, end time.Time // the window
 	now        time.Time
 
-	records *logfile.Reader // of Next; nil: it begins at from
-	from    time.Time
-	ids     []pdu.PMID        // that Next was called with, nil: none
-	wanted  map[pdu.PMID]bool // these
+	records *logfile.Reader   // of Next; nil: the next call begins at from
+	from    time.Time         // the first time that Next returns
+	ids     []pdu.PMID        // the arguments of the last Next, nil: none
+	wanted  map[pdu.PMID]bool // the same as a set
 	columns pdu.Columns
 	record  Record
 
-	values *interp.Reader // of fetches; nil: there was none yet
+	values *interp.Reader // of fetches; nil: there was none
 }
 
-// NewContext makes a context whose window is from start to end, both included. Zero times stand for those of the archive.
-// Its time is the start of the window. Close gives back the files that it has open.
+// NewContext returns a context whose window is from start to end, both included. A zero time means the start or the end
+// of the archive. The time of the context is the start of the window. The caller calls Close to release files.
 func (a *Archive) NewContext(start, end time.Time) *Context {
 	if start.IsZero() {
 		start = a.Start()
@@ -41,18 +42,19 @@ func (a *Archive) NewContext(start, end time.Time) *Context {
 	return &Context{Archive: a, start: start, end: end, now: start, from: start}
 }
 
-// Window is the window of the context.
+// Window returns the window of the context.
 func (c *Context) Window() (start, end time.Time) { return c.start, c.end }
 
-// Time is the time of the context.
+// Time returns the time of the context.
 func (c *Context) Time() time.Time { return c.now }
 
-// SetTime changes the time of the context. Fetches are quick at times that ascend.
+// SetTime changes the time of the context. Fetches are fast at ascending times: a fetch at an earlier time than the
+// previous one reads from the index again.
 //
 // Source: pmSetMode(3), PM_MODE_INTERP.
 func (c *Context) SetTime(t time.Time) { c.now = t }
 
-// Close gives back what the context has open; the archive stays open. The context can be used on, as a new one.
+// Close releases the files of the context. The archive stays open. The context can still be used, as a new one.
 func (c *Context) Close() {
 	if c.records != nil {
 		c.records.Close()
@@ -64,19 +66,23 @@ func (c *Context) Close() {
 	}
 }
 
-// Record is what was recorded at one time: the answer to one fetch of pmlogger's.
+// Record is one record of an archive: the answer to one fetch of pmlogger.
 type Record struct {
 	Time time.Time
 
-	// Mark says that nothing was recorded between the record before and the next. There are no Sets.
+	// Mark says that nothing was recorded between the previous record and the next. A mark has no Sets.
 	Mark bool
 
-	Sets []pdu.Column // the memory is the context's until the next call of Next, as that of pmapi.Columns is a connection's
+	// Sets belong to the context and are valid until the next call of Next, see [pmapi.Columns].
+	Sets []pdu.Column
 }
 
-// Next gives the next record of the window that has one of the metrics, with the sets of these only, and every mark; without ids, every
-// record with all its sets. Event records are left out. It ends with [io.EOF]. A [DamageError] says that records are missing here: those
-// of the next volume or archive follow, if there is one.
+// Next returns the next record of the window. With ids it returns only records with one of these metrics, only their
+// sets, and every mark. Without ids it returns every record with all its sets. Event records are left out. The result
+// is valid until the next call.
+//
+// The error is [io.EOF] at the end. A [DamageError] means that records are missing at this point: the next call
+// continues with the next volume or archive, if there is one.
 //
 // Source: pmFetchArchive(3).
 func (c *Context) Next(ctx context.Context, ids ...pdu.PMID) (*Record, error) {
@@ -113,7 +119,7 @@ func (c *Context) Next(ctx context.Context, ids ...pdu.PMID) (*Record, error) {
 	}
 }
 
-// setWanted makes a set of the metrics that Next is asked for, which are the same most times.
+// setWanted makes a set of the metrics of Next. It keeps the last one, because usually each call has the same metrics.
 func (c *Context) setWanted(ids []pdu.PMID) {
 	if slices.Equal(ids, c.ids) {
 		return
@@ -136,14 +142,16 @@ func (c *Context) Rewind(t time.Time) {
 	}
 }
 
-// Fetch gives the values of metrics at the time of the context: one set for each metric, in the order of ids. A set has no values if the
-// archive has none for that time, and the code [pdu.ErrPMIDLog] if it does not have the metric.
+// Fetch returns the values of metrics at the time of the context, one set for each metric, in the order of ids. A set
+// has no values if the archive has none for that time, and the code [pdu.ErrPMIDLog] if the archive does not have the
+// metric. The code of the error is [pdu.ErrEOL] if the time is not in the window.
 //
-// A counter is interpolated between the record before and the one after; an instant value or a string is that of the record before, if
-// there is one after; a discrete one is that of the record before. There is nothing before a mark for what is after it, and the other way
-// round. After a mark a counter has no value once if it had one in the fetch before: what a fetch gives depends on those before it.
+// A counter is interpolated between the previous and the next record. An instant value or a string is that of the
+// previous record, if there is a next one. A discrete value is that of the previous record. Records on the other side
+// of a mark are not used. After a mark a counter has no value once, if it had one in the previous fetch: so values
+// depend on the previous fetches.
 //
-// [pdu.ErrEOL] beyond the window. The lists of instances must not be changed.
+// The caller must not change the lists of instances.
 //
 // Source: pmFetch(3), docs/archives.md.
 func (c *Context) Fetch(ctx context.Context, ids []pdu.PMID) (*pmapi.Result, error) {
@@ -151,7 +159,8 @@ func (c *Context) Fetch(ctx context.Context, ids []pdu.PMID) (*pmapi.Result, err
 	return res.Result(), err
 }
 
-// FetchColumns is [Context.Fetch] for receivers of many numbers.
+// FetchColumns does the same as [Context.Fetch]. Its result is faster to read if there are many values. Nothing in it
+// is used again: it is valid for any time.
 func (c *Context) FetchColumns(ctx context.Context, ids []pdu.PMID) (*pmapi.Columns, error) {
 	if c.now.Before(c.start) || c.now.After(c.end) {
 		return nil, fmt.Errorf("fetch at %s: %w", c.now.UTC().Format(time.RFC3339Nano), pdu.ErrEOL)
@@ -166,7 +175,7 @@ func (c *Context) FetchColumns(ctx context.Context, ids []pdu.PMID) (*pmapi.Colu
 	return &pmapi.Columns{Time: c.now, Sets: sets}, nil
 }
 
-// HostName gives the name of the host that the values at the time of the context are of.
+// HostName returns the name of the host on which the values at the time of the context were recorded.
 //
 // Source: pmGetContextHostName(3).
 func (c *Context) HostName(_ context.Context) (string, error) {

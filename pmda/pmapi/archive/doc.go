@@ -1,5 +1,5 @@
-// Package archive reads PCP archives, which pmlogger(1) writes. It has the methods of [pmapi.Conn], with the same types, and answers for any
-// time in the archive.
+// Package archive reads PCP archives, which pmlogger(1) writes. It has the methods of [pmapi.Conn], with the same
+// types, and answers for any time in the archive.
 //
 //	a, err := archive.Open("/var/log/pcp/pmlogger/myhost") // an archive, a folder, several
 //	defer a.Close()
@@ -11,8 +11,9 @@
 //
 // # Two ways to read
 //
-// [Context.Fetch] gives the values at a time, which may be between two records (PM_MODE_INTERP).
-// [Context.Next] gives one record after the other (PM_MODE_FORW). You can use both with one context: they do not affect each other.
+// [Context.Fetch] returns the values at a time, which may be between two records (PM_MODE_INTERP).
+// [Context.Next] returns one record after the other (PM_MODE_FORW). You can use both with one context: they do not
+// affect each other.
 //
 // # Packages
 //
@@ -24,14 +25,16 @@
 //
 // # Damaged archives
 //
-// Whatever is intact is read. A [DamageError] describes the rest: [Archive.Damage] returns those of labels, metadata and the index,
-// [Context.Next] returns one where a volume ends early. An archive whose last volume is cut off ends there.
+// All intact parts are read. A [DamageError] describes a part that cannot be read. [Archive.Damage] returns the
+// errors of labels, metadata and the index, and [Context.Next] returns one where a volume ends early. An archive
+// whose last volume is truncated ends there.
 //
 // # Memory
 //
-// The metadata is in memory: names, descriptors, instances, labels, texts. Of the values, a context keeps only those that it needs for the
-// metrics that were requested, whatever the length of the archive. Compressed volumes are decompressed to temporary files: those that
-// contexts read, and at most two more. No count or length in a file determines how much memory is allocated: buffers grow with the bytes that were read.
+// The metadata is in memory: names, descriptors, instances, labels, texts. A context stores values only for the metrics
+// that were requested, and for each a number that does not depend on the length of the archive. Compressed volumes are
+// decompressed to temporary files: the volumes that contexts read, and at most two more. No count or length in a file
+// determines how much memory is allocated: buffers grow with the bytes that were read.
 //
 // # Concurrency
 //

@@ -10,8 +10,8 @@ import (
 	"pmdaderived/pmda/pmapi"
 )
 
-// LookupNames finds the metrics of the names: one result per name, in the order of the names. The code of a name that is
-// not there is [pdu.ErrName], or [pdu.ErrNonLeaf].
+// LookupNames returns the metrics of names, one result per name, in the order of the names. The code of a name
+// without a metric is [pdu.ErrNonLeaf] if there are names below it, otherwise [pdu.ErrName].
 //
 // Source: pmLookupName(3).
 func (a *Archive) LookupNames(_ context.Context, names []string) ([]pmapi.NameResult, error) {
@@ -29,17 +29,17 @@ func (a *Archive) LookupNames(_ context.Context, names []string) ([]pmapi.NameRe
 	return results, nil
 }
 
-// below returns the names of metrics below a node, or of all for "".
+// below returns the names of the metrics below a node, and all names for "".
 func (a *Archive) below(name string) []string {
 	if name == "" {
 		return a.meta.Sorted
 	}
 	from, _ := slices.BinarySearch(a.meta.Sorted, name+".")
-	to, _ := slices.BinarySearch(a.meta.Sorted, name+"/") // the character behind the dot
+	to, _ := slices.BinarySearch(a.meta.Sorted, name+"/") // the character after the dot
 	return a.meta.Sorted[from:to]
 }
 
-// NameAll gives all names of a metric; [pdu.ErrPMID] if it has none.
+// NameAll returns all names of a metric. The code of the error is [pdu.ErrPMID] if it has none.
 //
 // Source: pmNameAll(3).
 func (a *Archive) NameAll(_ context.Context, id pdu.PMID) ([]string, error) {
@@ -49,7 +49,8 @@ func (a *Archive) NameAll(_ context.Context, id pdu.PMID) ([]string, error) {
 	return nil, fmt.Errorf("names of metric %v: %w", id, pdu.ErrPMID)
 }
 
-// Children lists the nodes directly below name, sorted; the root is "". A metric has none. [pdu.ErrName] if there is no such node.
+// Children returns the nodes directly below name, sorted. The root is "". A metric has none. The code of the error is
+// [pdu.ErrName] if there is no such node.
 //
 // Source: pmGetChildrenStatus(3).
 func (a *Archive) Children(_ context.Context, name string) ([]pmapi.Child, error) {
@@ -72,7 +73,8 @@ func (a *Archive) Children(_ context.Context, name string) ([]pmapi.Child, error
 	return children, nil
 }
 
-// Traverse lists the full names of all metrics at or below name, sorted; the root is "". [pdu.ErrName] if there is no such node.
+// Traverse returns the full names of all metrics at or below name, sorted. The root is "". The code of the error is
+// [pdu.ErrName] if there is no such node.
 //
 // Source: pmTraversePMNS(3).
 func (a *Archive) Traverse(_ context.Context, name string) ([]string, error) {

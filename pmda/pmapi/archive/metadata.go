@@ -11,7 +11,7 @@ import (
 	"pmdaderived/pmda/pmapi/archive/metadata"
 )
 
-// Desc gives the descriptor of a metric; [pdu.ErrPMID] if the archive does not have it.
+// Desc returns the descriptor of a metric. The code of the error is [pdu.ErrPMID] if the archive does not have it.
 //
 // Source: pmLookupDesc(3).
 func (a *Archive) Desc(_ context.Context, id pdu.PMID) (pdu.Desc, error) {
@@ -21,7 +21,7 @@ func (a *Archive) Desc(_ context.Context, id pdu.PMID) (pdu.Desc, error) {
 	return pdu.Desc{}, fmt.Errorf("descriptor of metric %v: %w", id, pdu.ErrPMID)
 }
 
-// Descs gives the descriptors of metrics: one result per metric, in the order of ids.
+// Descs returns the descriptors of metrics, one result per metric, in the order of ids.
 //
 // Source: pmLookupDescs(3).
 func (a *Archive) Descs(_ context.Context, ids []pdu.PMID) ([]pmapi.DescResult, error) {
@@ -36,7 +36,8 @@ func (a *Archive) Descs(_ context.Context, ids []pdu.PMID) ([]pmapi.DescResult, 
 	return results, nil
 }
 
-// Text gives the one-line or the help text of a metric or an instance domain; [pdu.ErrText] if there is none.
+// Text returns the one-line or the help text of a metric or an instance domain. ident and t are as in
+// [pmapi.Conn.Text]. The code of the error is [pdu.ErrText] if there is none.
 //
 // Source: pmLookupText(3), pmLookupInDomText(3).
 func (a *Archive) Text(_ context.Context, ident uint32, t pdu.TextType) (string, error) {
@@ -46,8 +47,8 @@ func (a *Archive) Text(_ context.Context, ident uint32, t pdu.TextType) (string,
 	return "", fmt.Errorf("text of %#x: %w", ident, pdu.ErrText)
 }
 
-// Instances lists an instance domain as of the time of the context, or as it was first recorded, if that is later.
-// [pdu.ErrInDom] if the archive does not have it.
+// Instances returns the instances of a domain at the time of the context. Before the first record of the domain it
+// returns those of that record. The code of the error is [pdu.ErrInDom] if the archive does not have the domain.
 //
 // Source: pmGetInDom(3).
 func (c *Context) Instances(_ context.Context, indom pdu.InDom) ([]pdu.Instance, error) {
@@ -57,7 +58,8 @@ func (c *Context) Instances(_ context.Context, indom pdu.InDom) ([]pdu.Instance,
 	return nil, fmt.Errorf("instances of domain %v: %w", indom, pdu.ErrInDom)
 }
 
-// InstanceName gives the name of an instance at the time of the context, or else at any; [pdu.ErrInst] if there is none.
+// InstanceName returns the name of an instance at the time of the context. If there is no such instance then, it
+// searches all times. The code of the error is [pdu.ErrInst] if there is none.
 //
 // Source: pmNameInDom(3).
 func (c *Context) InstanceName(_ context.Context, indom pdu.InDom, inst pdu.Inst) (string, error) {
@@ -65,8 +67,9 @@ func (c *Context) InstanceName(_ context.Context, indom pdu.InDom, inst pdu.Inst
 	return in.Name, err
 }
 
-// InstanceID gives the number of an instance at the time of the context, or else at any: of the whole name, or of the part in front of its
-// first space. [pdu.ErrInst] if there is none.
+// InstanceID returns the number of an instance at the time of the context. name is the whole name, or a part of it
+// that ends before a space. If there is no such instance then, it searches all times. The code of the error is
+// [pdu.ErrInst] if there is none.
 //
 // Source: pmLookupInDom(3).
 func (c *Context) InstanceID(_ context.Context, indom pdu.InDom, name string) (pdu.Inst, error) {
@@ -85,8 +88,8 @@ func (c *Context) find(indom pdu.InDom, wanted func(pdu.Instance) bool) (pdu.Ins
 	return pdu.Instance{ID: pdu.NoInst}, fmt.Errorf("instance of domain %v: %w", indom, pdu.ErrInst)
 }
 
-// Labels gives the labels of one level as of the time of the context, as [pmapi.Conn.Labels] does: none, one set, or for
-// [pdu.LabelInstances] one for each instance. Of labels that were first recorded later, those.
+// Labels returns the labels of one level at the time of the context, as [pmapi.Conn.Labels] does: none, one set, or for
+// [pdu.LabelInstances] one for each instance. Before the first record of the labels it returns those of that record.
 //
 // Source: pmLookupLabels(3).
 func (c *Context) Labels(_ context.Context, ident uint32, t pdu.LabelType) ([]pdu.LabelSet, error) {
@@ -104,7 +107,7 @@ func (c *Context) Labels(_ context.Context, ident uint32, t pdu.LabelType) ([]pd
 	return slices.Clone(c.meta.Labels[key][n-1].Sets), nil
 }
 
-// hasName returns what holds for the instance of a name, or of the part of it in front of the first space.
+// hasName returns a function that reports whether an instance has the name, or a name that begins with it and a space.
 func hasName(name string) func(pdu.Instance) bool {
 	return func(in pdu.Instance) bool {
 		rest, ok := strings.CutPrefix(in.Name, name)
@@ -112,8 +115,8 @@ func hasName(name string) func(pdu.Instance) bool {
 	}
 }
 
-// AllInstances lists the instances that a domain has had at any time, each once, with its last name; [pdu.ErrInDom] if the archive does not
-// have it.
+// AllInstances returns the instances that a domain has had at any time, each once, with its last name. The code of the
+// error is [pdu.ErrInDom] if the archive does not have the domain.
 //
 // Source: pmGetInDomArchive(3).
 func (a *Archive) AllInstances(indom pdu.InDom) ([]pdu.Instance, error) {
@@ -123,8 +126,8 @@ func (a *Archive) AllInstances(indom pdu.InDom) ([]pdu.Instance, error) {
 	return nil, fmt.Errorf("instances of domain %v: %w", indom, pdu.ErrInDom)
 }
 
-// Version counts how often the instances of a domain and their labels have been recorded until the time of the context: while it stays the
-// same so do they.
+// Version returns how many records of the instances of a domain and of their labels there are up to the time of the
+// context. While the number is the same, the instances and labels are the same, too.
 func (c *Context) Version(indom pdu.InDom) int {
 	n := c.meta.LabelsUntil(metadata.LabelKey{Ident: uint32(indom), Type: pdu.LabelInstances}, c.now)
 	if d := c.meta.InDoms[indom]; d != nil {

@@ -6,8 +6,10 @@ import (
 	"pmdaderived/pdu"
 )
 
-// between gives the value of a counter at a part of the time between two records, as libpcp computes it: in floating point; whole numbers are rounded by
-// adding a half and cutting off, all of 64 bits as if they had a sign, and what does not fit is the least number. Source: docs/archives.md.
+// between returns the value of a counter between two records, as libpcp computes it. part is the part of the time
+// between them that has passed, 0 to 1. libpcp computes in floating point. It rounds integers by adding a half and
+// truncating, which is wrong for negative ones. It treats unsigned 64-bit integers as signed, and a result that does
+// not fit becomes the least number of the type. Source: docs/archives.md 5.
 func between(t pdu.Type, from, to uint64, part float64) uint64 {
 	switch t {
 	case pdu.TypeFloat:

@@ -11,34 +11,35 @@ import (
 	"pmdaderived/pmda/pmapi/archive/metadata"
 )
 
-// Reader gives the values at a time, which is between two records as a rule. It is for one goroutine.
+// Reader computes the values at a time, which usually is between two records. It is for one goroutine.
 type Reader struct {
 	log         *logfile.Log
 	meta        *metadata.Metadata
 	series      map[pdu.PMID]*series
 	records     *logfile.Reader
-	now         time.Time // of the last fetch; all records up to it are in the series
+	now         time.Time // of the last fetch; the series have all records up to it
 	lastRead    time.Time // of the last record that was read
-	markAhead   bool      // that is a mark behind now: records stays there
+	markAhead   bool      // the last record that was read is a mark after now: nothing more is read
 	atEnd       bool      // records is at the end
-	valuesAhead int       // of what is ahead, in values
+	valuesAhead int       // number of values in the records ahead of all series
 
 	columns pdu.Columns
 }
 
-// maxAhead is how many values are kept of records ahead. A metric that comes less often is looked for without keeping what is in between.
+// maxAhead is the largest number of values in records ahead. For a metric that would need more, the reader searches
+// without storing the records between.
 const maxAhead = 1 << 20
 
-// NewReader makes a reader. Close gives back the file that it has open.
+// NewReader returns a reader. The caller calls Close to release its file.
 func NewReader(l *logfile.Log, m *metadata.Metadata) *Reader {
 	return &Reader{log: l, meta: m, series: make(map[pdu.PMID]*series), records: l.NewReader()}
 }
 
-// Close gives back the file that the reader has open. It can be used on.
+// Close releases the file of the reader, which can still be used.
 func (p *Reader) Close() { p.records.Close() }
 
-// Fetch gives the values of metrics at a time, one column for each, in the order of ids. It is quick if that is not before the time of the last
-// fetch. The lists of instances stay the reader's, and do not change.
+// Fetch returns the values of metrics at a time, one column for each, in the order of ids. It is fast if t is not
+// before the time of the last fetch. The caller must not change the lists of instances, and the reader does not.
 func (p *Reader) Fetch(ctx context.Context, ids []pdu.PMID, t time.Time) ([]pdu.Column, error) {
 	requested := make([]*series, len(ids))
 	fresh := p.now.IsZero() || t.Before(p.now)
@@ -78,7 +79,7 @@ func (p *Reader) Fetch(ctx context.Context, ids []pdu.PMID, t time.Time) ([]pdu.
 	return columns, nil
 }
 
-// read reads the next record; io.EOF at the end. What is broken is passed over.
+// read returns the next record, or io.EOF at the end. It skips damaged parts.
 func (p *Reader) read(ctx context.Context) (logfile.Record, error) {
 	if err := ctx.Err(); err != nil {
 		return logfile.Record{}, err
@@ -93,7 +94,7 @@ func (p *Reader) read(ctx context.Context) (logfile.Record, error) {
 	}
 }
 
-// eachSet calls yield with the values of each series that a record has.
+// eachSet calls yield for each series that a record has values of.
 func (p *Reader) eachSet(r logfile.Record, yield func(s *series, c column)) {
 	r.Decode(&p.columns, p.meta.Descs, func(id pdu.PMID) bool { return p.series[id] != nil })
 	for i := range p.columns.Sets {
@@ -110,15 +111,17 @@ func (p *Reader) eachSet(r logfile.Record, yield func(s *series, c column)) {
 	}
 }
 
-// restart makes everything ready for a time, whatever was read before: the newest values up to it are looked for backwards, from one place that
-// the index knows to the one before.
+// restart finds the newest values up to t of all series, without use of values that were read before. It reads the part
+// of the archive from the last position in the index that is before t, then the part before that, until all
+// instances have a value or a mark comes. Then it moves to the first record after t.
 func (p *Reader) restart(ctx context.Context, t time.Time) error {
 	for _, s := range p.series {
-		*s = series{desc: s.desc, domain: s.domain, known: make(map[pdu.Inst]bool), hadValues: s.hadValues, value: s.value}
+		known := make(map[pdu.Inst]bool)
+		*s = series{desc: s.desc, domain: s.domain, known: known, hadValues: s.hadValues, value: s.value}
 	}
 	p.valuesAhead, p.markAhead, p.atEnd = 0, false, false
 	first := p.log.PositionBefore(t)
-	var until *logfile.Position // where what has been read begins
+	var until *logfile.Position // the begin of the part that was read before
 	for i := first; ; i-- {
 		i = p.records.Seek(i)
 		from := p.records.Position()
@@ -133,7 +136,7 @@ func (p *Reader) restart(ctx context.Context, t time.Time) error {
 	}
 	p.records.Seek(first)
 	p.now, p.lastRead = t, t
-	for { // to the first record behind t
+	for { // to the first record after t
 		at := p.records.Position()
 		r, err := p.read(ctx)
 		if errors.Is(err, io.EOF) {
@@ -148,17 +151,20 @@ func (p *Reader) restart(ctx context.Context, t time.Time) error {
 	}
 }
 
-// readOlder reads on up to a position, if there is one, and to t, and takes the values of instances that are not known yet. It reports whether there was a
-// mark: then nothing before counts.
+// readOlder reads records up to t and up to the position until, if it is not nil. It adds the newest values of
+// instances that have none. It reports whether there was a mark: then no earlier record may be used.
 func (p *Reader) readOlder(ctx context.Context, t time.Time, until *logfile.Position) (marked bool, err error) {
 	part := make(map[*series]*series)
 	for {
 		r, err := p.read(ctx)
-		if errors.Is(err, io.EOF) || err == nil && (r.Time.After(t) || until != nil && !p.records.Last().Before(*until)) {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			return false, err
+		}
+		if r.Time.After(t) || until != nil && !p.records.Last().Before(*until) {
+			break
 		}
 		if r.Mark {
 			marked = true
@@ -178,7 +184,7 @@ func (p *Reader) readOlder(ctx context.Context, t time.Time, until *logfile.Posi
 	return marked, nil
 }
 
-// complete reports whether every instance that there may be has a value.
+// complete reports whether every series has a value for every instance of its domain.
 func (p *Reader) complete() bool {
 	for _, s := range p.series {
 		most := 1
@@ -196,7 +202,8 @@ func (p *Reader) complete() bool {
 	return true
 }
 
-// advance moves now to t.
+// advance moves now forward to t. Records ahead that are not after t become the newest values, and the records up to t
+// are read.
 func (p *Reader) advance(ctx context.Context, t time.Time) error {
 	p.now = t
 	for _, s := range p.series {
@@ -218,7 +225,7 @@ func (p *Reader) advance(ctx context.Context, t time.Time) error {
 	return nil
 }
 
-// readNext reads a record.
+// readNext reads a record, and adds it to the newest values, or to the records ahead if it is after now.
 func (p *Reader) readNext(ctx context.Context) error {
 	r, err := p.read(ctx)
 	if errors.Is(err, io.EOF) {
@@ -248,18 +255,21 @@ func (p *Reader) readNext(ctx context.Context) error {
 	return nil
 }
 
-// dropHistory forgets what is before a mark.
+// dropHistory drops all values before a mark.
 func (p *Reader) dropHistory() {
 	p.markAhead, p.valuesAhead = false, 0
 	for _, s := range p.series {
-		*s = series{desc: s.desc, domain: s.domain, known: s.known, hadValues: s.hadValues, afterMark: true, value: s.value}
+		*s = series{
+			desc: s.desc, domain: s.domain, known: s.known, hadValues: s.hadValues, afterMark: true, value: s.value,
+		}
 	}
 }
 
-// readAhead reads ahead until each of the series that needs it has a record behind now.
+// readAhead reads records until each of the requested series that needs one has a record after now.
 func (p *Reader) readAhead(ctx context.Context, requested []*series) error {
+	canRead := func() bool { return !p.markAhead && !p.atEnd && p.valuesAhead < maxAhead }
 	for _, s := range requested {
-		for s != nil && s.pending() && len(s.ahead) == 0 && !s.scanned && !p.markAhead && !p.atEnd && p.valuesAhead < maxAhead {
+		for s != nil && s.pending() && len(s.ahead) == 0 && !s.scanned && canRead() {
 			if err := p.readNext(ctx); err != nil {
 				return err
 			}
@@ -268,8 +278,9 @@ func (p *Reader) readAhead(ctx context.Context, requested []*series) error {
 	return nil
 }
 
-// findMissing finds out of instances that are in no record ahead whether they come further on. It reads on without keeping more than that; the
-// first time, to the end of the segment, to know of all when they come last.
+// findMissing finds the next values of instances that have a value up to now and are in no record ahead. It reads
+// records without storing them, then moves back. For a series that is searched for the first time it reads on to the
+// next mark or the end. It then knows the last time of each instance, and never has to search for one that has gone.
 func (p *Reader) findMissing(ctx context.Context, requested []*series) error {
 	missing, whole := make(map[*series]map[pdu.Inst]bool), false
 	n := 0

@@ -11,23 +11,23 @@ import (
 	"pmdaderived/pmda/pmapi/archive/metadata"
 )
 
-// series is what is known of a metric.
+// series has the values of a metric around now. The part of the archive between two marks is a segment.
 type series struct {
 	desc   pdu.Desc
 	domain *metadata.InDom      // nil: the metric is singular
-	known  map[pdu.Inst]bool    // the instances that have been seen; false: gone for good
+	known  map[pdu.Inst]bool    // the instances that have had a value; false: dropGone has dropped it
 	newest column               // the last record up to now
-	older  map[pdu.Inst]*sample // instances that newest does not have
-	ahead  []column             // records behind now, up to the next mark at most
+	older  map[pdu.Inst]*sample // the last values of instances that are not in newest
+	ahead  []column             // records after now, up to the next mark at most
 
-	// far has, of instances that are in no record ahead, where they come next in this segment; zero: nowhere. scanned says that it
-	// knows the last times of all.
+	// later has the next value of instances that findMissing has searched for. scanned means that it has read to the end
+	// of the segment: then last has the time of the last value of each instance.
 	later   map[pdu.Inst]*sample
 	last    map[pdu.Inst]time.Time
 	scanned bool
-	final   bool // what is not ahead and not far comes no more in this segment
+	final   bool // an instance that is neither in ahead nor in later has no more values in this segment
 
-	hadValues bool       // the last fetch has had values
+	hadValues bool       // the last fetch returned values
 	afterMark bool       // there was a mark since the last fetch
 	value     pdu.Column // of this fetch
 }
@@ -42,7 +42,7 @@ func newSeries(m *metadata.Metadata, desc pdu.Desc) *series {
 	return s
 }
 
-// column is the values of a metric in a record; there are no Insts if there is none.
+// column has the values of a metric in a record. The zero value means that there is no record.
 type column struct {
 	t     time.Time
 	insts []pdu.Inst
@@ -50,14 +50,15 @@ type column struct {
 	blobs [][]byte
 }
 
-// sample is a value of an instance.
+// sample is one value of an instance.
 type sample struct {
-	t    time.Time
+	t    time.Time // of the record
 	bits uint64
 	blob []byte
 }
 
-// makeSingular makes a column that of a singular metric: archives of old times have any number for its instance.
+// makeSingular keeps the first value of a column and makes its instance NoInst: archives that were converted from
+// version 1 have any instance number for a singular metric.
 func (c *column) makeSingular() {
 	if len(c.insts) == 1 && c.insts[0] == pdu.NoInst {
 		return
@@ -80,7 +81,7 @@ func (c *column) sample(i int) sample {
 	return s
 }
 
-// clone makes what is not numeric independent of the record.
+// clone returns copies of values that are not numeric, which are borrowed from the record.
 func clone(blobs [][]byte) [][]byte {
 	if blobs == nil {
 		return nil
@@ -92,7 +93,7 @@ func clone(blobs [][]byte) [][]byte {
 	return owned
 }
 
-// fits reports whether values of a type can be read as the descriptor says.
+// fits reports whether values of a type can be read as values of type t, that of the descriptor.
 func fits(values, t pdu.Type) bool {
 	switch {
 	case values == t:
@@ -105,7 +106,7 @@ func fits(values, t pdu.Type) bool {
 	return false
 }
 
-// add takes a record that is newer than all before.
+// add makes c, a record that is newer than all others, the newest.
 func (s *series) add(c column) {
 	if !slices.Equal(s.newest.insts, c.insts) {
 		if s.older == nil {
@@ -122,7 +123,7 @@ func (s *series) add(c column) {
 	s.newest = c
 }
 
-// addOlder takes what is older than all that is known.
+// addOlder adds the values of old, which are older than all values of s, for instances that have none.
 func (s *series) addOlder(old *series) {
 	if len(s.newest.insts) == 0 {
 		s.newest, s.older = old.newest, old.older
@@ -148,10 +149,11 @@ func (s *series) addOlder(old *series) {
 	}
 }
 
-// fewInstances is how many instances a metric may have without those that are gone being forgotten (as in libpcp).
+// fewInstances is the number of instances up to which dropGone drops none, as in libpcp.
 const fewInstances = 15
 
-// dropGone drops the instances whose domain will not have them again, if there are many. What is discrete would have a value for ever.
+// dropGone drops instances that are in no later record of their domain. It does so only for a discrete metric with
+// many instances: without a next record a discrete value would stay for ever.
 func (s *series) dropGone(now time.Time) {
 	if s.domain == nil || s.desc.Sem != pdu.SemDiscrete {
 		return
@@ -179,19 +181,19 @@ func (s *series) dropGone(now time.Time) {
 	}
 }
 
-// exists reports whether an instance may have a value: its domain has it at some time, and it is not forgotten.
+// exists reports whether an instance may have a value: its domain has it at some time, and it was not dropped.
 func (s *series) exists(id pdu.Inst) bool {
 	there, seen := s.known[id]
 	_, ok := s.domain.Last[id]
 	return ok && (there || !seen)
 }
 
-// pending reports whether the value of a series depends on records behind now.
+// pending reports whether the value of a series depends on records after now.
 func (s *series) pending() bool {
 	return s.desc.Sem != pdu.SemDiscrete && len(s.newest.insts)+len(s.older) > 0
 }
 
-// unresolved are the instances that have a value up to now, and of which it is not known whether they have one behind.
+// unresolved yields the instances that have a value up to now, if it is not known whether they have one after now.
 func (s *series) unresolved(now time.Time) iter.Seq[pdu.Inst] {
 	return func(yield func(pdu.Inst) bool) {
 		if s.final {
@@ -219,7 +221,8 @@ func (s *series) unresolved(now time.Time) iter.Seq[pdu.Inst] {
 	}
 }
 
-// next is the first value of an instance behind now, as far as it is known; i is its place in the newest record.
+// next returns the first value of an instance after now, if it is known. i is the index of the instance in the newest
+// record or -1; usually it has the same index in the next record.
 func (s *series) next(id pdu.Inst, i int, now time.Time) (sample, bool) {
 	for j := range s.ahead {
 		c := &s.ahead[j]
@@ -236,7 +239,7 @@ func (s *series) next(id pdu.Inst, i int, now time.Time) (sample, bool) {
 	return sample{}, false
 }
 
-// interpolate makes the value at a time.
+// interpolate computes s.value, the values at the time now.
 func (s *series) interpolate(now time.Time) {
 	counter, discrete := s.desc.Sem == pdu.SemCounter, s.desc.Sem == pdu.SemDiscrete
 	skip := counter && s.afterMark && s.hadValues

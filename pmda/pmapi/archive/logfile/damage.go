@@ -6,17 +6,17 @@ import (
 	"pmdaderived/pdu"
 )
 
-// DamageError says where a file of an archive is not what it should be, or cannot be read.
+// DamageError is a fault of a file of an archive, with its position.
 type DamageError struct {
-	File   string
-	Offset int64 // in bytes, decompressed
+	File   string // path
+	Offset int64  // of the record or entry, in bytes of the decompressed file
 	Reason string
-	Code   pdu.Code // PM_ERR_LOGREC (a record), PM_ERR_LABEL, PM_ERR_LOGFILE, …
+	Code   pdu.Code // ErrLogRec for a record or an index entry, ErrLabel for a label
 }
 
 func (e *DamageError) Error() string {
 	return fmt.Sprintf("%s at byte %d: %s", e.File, e.Offset, e.Reason)
 }
 
-// Unwrap gives the code.
+// Unwrap returns the code.
 func (e *DamageError) Unwrap() error { return e.Code }

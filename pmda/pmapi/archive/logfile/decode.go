@@ -13,13 +13,15 @@ const (
 	valueSize    = 8  // instance and value
 )
 
-// Decode reads the sets that are wanted, all if wanted is nil; event records are left out. A set that cannot be read has a code. Numbers have memory of their own;
-// what is not numeric is borrowed from the record. A record is decoded once.
+// Decode decodes the value sets for which wanted returns true, all if wanted is nil. It leaves out event records. A
+// set that cannot be read has a code. Blobs are borrowed from the record; numbers are not, see [pdu.Column]. A record
+// can be decoded only once, because Decode changes its bytes.
 //
-// A record is a RESULT but for its head, and value blocks are counted from the same place: the wanted sets are put together where those of a
-// RESULT are.
+// A record is a RESULT with another head, and its indexes of value blocks count from the begin of a RESULT. So Decode
+// moves the wanted sets to their position in a RESULT, and decodes that.
 //
-// The type of a value is that of the descriptor, whatever its block says: archives of old times say 0.
+// The type of a value is that of the descriptor. The type in its block is ignored: archives that were converted from
+// version 1 have 0 there.
 func (r *Record) Decode(dst *pdu.Columns, descs map[pdu.PMID]pdu.Desc, wanted func(pdu.PMID) bool) {
 	const resultHead = 12
 	body := r.body
@@ -42,7 +44,7 @@ func (r *Record) Decode(dst *pdu.Columns, descs map[pdu.PMID]pdu.Desc, wanted fu
 	}
 	binary.BigEndian.PutUint32(body[resultHead-4:], uint32(n))
 	frame := pdu.Frame{Kind: pdu.KindResult, Body: body}
-	_ = dst.Decode(frame) // what is wrong with a set, its code says
+	_ = dst.Decode(frame) // a wrong set has a code
 	for i := range dst.Sets {
 		set := &dst.Sets[i]
 		desc, ok := descs[set.PMID]
@@ -56,7 +58,7 @@ func (r *Record) Decode(dst *pdu.Columns, descs map[pdu.PMID]pdu.Desc, wanted fu
 
 func isEvent(t pdu.Type) bool { return t == pdu.TypeEvent || t == pdu.TypeHighResEvent }
 
-// setTypes writes the types of the descriptors into the value blocks of the sets that are in front.
+// setTypes writes the types of the descriptors into the value blocks of sets, which are the begin of body.
 func setTypes(sets, body []byte, descs map[pdu.PMID]pdu.Desc) {
 	const frameHead = pdu.HeaderSize
 	f := Fields{b: sets, off: frameHead}

@@ -6,17 +6,18 @@ import (
 	"time"
 )
 
-// Fields reads what is in a record from front to back. The first failure sticks, and every read after it gives zero.
+// Fields reads the fields of a record from front to back. The first failure stays, and every read after it returns
+// zero.
 type Fields struct {
 	b      []byte
 	off    int
 	failed bool
 }
 
-// Failed reports whether the record was shorter than what was read.
+// Failed reports whether a read went beyond the end of the record, or Fail was called.
 func (f *Fields) Failed() bool { return f.failed }
 
-// Fail makes all that follows fail: what was read makes no sense.
+// Fail makes all later reads fail. The caller calls it for a field with an impossible value.
 func (f *Fields) Fail() { f.failed = true }
 
 // Bytes returns the next n bytes, nil if there are fewer.
@@ -30,7 +31,7 @@ func (f *Fields) Bytes(n int) []byte {
 	return b
 }
 
-// Part makes the next n bytes fields of their own.
+// Part returns the next n bytes as Fields of their own.
 func (f *Fields) Part(n int) *Fields { return &Fields{b: f.Bytes(n), failed: f.failed} }
 
 // U8 reads a byte.
@@ -60,13 +61,14 @@ func (f *Fields) U32() uint32 {
 // I32 reads a word with a sign.
 func (f *Fields) I32() int32 { return int32(f.U32()) }
 
-// i64 reads a number of two words, of which the one with the low bits is the first.
+// i64 reads a number of two words, the low word first.
 func (f *Fields) i64() int64 {
 	low := f.U32()
 	return int64(uint64(f.U32())<<32 | uint64(low))
 }
 
-// Count reads a number of items of at least size bytes each; it fails if the rest cannot hold that many.
+// Count reads a number of items of at least size bytes each. It fails if the rest of the record is too short for that
+// many.
 func (f *Fields) Count(size int) int {
 	n := int(f.I32())
 	if n < 0 || n > f.Left()/size {
@@ -76,7 +78,7 @@ func (f *Fields) Count(size int) int {
 	return n
 }
 
-// Time reads a time stamp of a version.
+// Time reads a time stamp in the form of an archive of that version.
 func (f *Fields) Time(version int) time.Time {
 	if version == 2 {
 		sec, usec := f.I32(), f.I32()
@@ -86,11 +88,11 @@ func (f *Fields) Time(version int) time.Time {
 	return time.Unix(sec, int64(nsec))
 }
 
-// Text reads n bytes as text that a NUL may end before.
+// Text reads n bytes and returns them up to the first NUL.
 func (f *Fields) Text(n int) string {
 	b, _, _ := bytes.Cut(f.Bytes(n), []byte{0})
 	return string(b)
 }
 
-// Left is how many bytes have not been read.
+// Left returns the number of bytes that have not been read.
 func (f *Fields) Left() int { return len(f.b) - f.off }

@@ -12,25 +12,25 @@ import (
 	"github.com/ulikunitz/xz"
 )
 
-// How many bytes of a compressed file are decompressed at most. pmlogger writes files of 2 GiB at most in version 2, and in version 3 as
-// it is told.
+// maxVolume and maxMetadata are the largest sizes in bytes to which files are decompressed. pmlogger writes files of up
+// to 2 GiB in version 2. In version 3 its configuration sets the size of volumes.
 const (
 	maxVolume   = 16 << 30
-	maxMetadata = 2 << 30 // and of an index
+	maxMetadata = 2 << 30 // also of an index
 )
 
-// maxDictionary is how much memory decompression may take for what it looks back at: that of xz -9.
+// maxDictionary is the largest dictionary in bytes that a compressed file may use: that of xz -9.
 const maxDictionary = 64 << 20
 
-// file is a file of an archive, open for reading at any place.
+// file is an open file of an archive.
 type file struct {
 	path   string
-	os     *os.File // the file, or a temporary one without a name that has its contents decompressed
-	size   int64
-	broken error // why the contents end here: they could not be decompressed any further
+	os     *os.File // the file, or a temporary one without a name that has its decompressed contents
+	size   int64    // of the contents, in bytes
+	broken error    // the error of decompression that ended the contents early, nil if there was none
 }
 
-// compressions are the ends of names of compressed files, and how to read them.
+// compressions has the endings of names of compressed files, and the function that decompresses each.
 var compressions = map[string]func(r io.Reader) (io.Reader, error){ //nolint:gochecknoglobals // a table
 	".xz": func(r io.Reader) (io.Reader, error) { return xz.NewReader(r) },
 	".zst": func(r io.Reader) (io.Reader, error) {
@@ -40,7 +40,7 @@ var compressions = map[string]func(r io.Reader) (io.Reader, error){ //nolint:goc
 	".bz2": func(r io.Reader) (io.Reader, error) { return bzip2.NewReader(r), nil },
 }
 
-// openFile opens a file. A compressed one is decompressed, as far as possible.
+// openFile opens a file. It decompresses a compressed one up to the size most, or up to its first error.
 func openFile(path string, most int64) (*file, error) {
 	f, err := os.Open(path)
 	if err != nil {

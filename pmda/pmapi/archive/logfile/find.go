@@ -20,7 +20,7 @@ type files struct {
 	volumes map[int]string
 }
 
-// sortedVolumes are the volumes by their numbers.
+// sortedVolumes returns the volumes in the order of their numbers.
 func (f *files) sortedVolumes(version int) []*volume {
 	var list []*volume
 	for _, number := range slices.Sorted(maps.Keys(f.volumes)) {
@@ -29,10 +29,13 @@ func (f *files) sortedVolumes(version int) []*volume {
 	return list
 }
 
-// find finds the archives that paths name, each once, by their base names.
+// find returns the archives that paths name, each once.
 func find(paths []string) ([]*files, error) {
-	found := make(map[string]*files)
-	var order []string // as they are named, those of a folder by name: archives that begin at one time stay in it
+	found := make(map[string]*files) // by base name
+
+	// order has the base names in the order of paths; the archives of a folder are in the order of their names. Archives
+	// that begin at the same time are read in this order.
+	var order []string
 	for _, list := range paths {
 		for path := range strings.SplitSeq(list, ",") {
 			names := []string{path}
@@ -67,7 +70,7 @@ func find(paths []string) ([]*files, error) {
 	return all, nil
 }
 
-// add adds the archives that a name stands for.
+// add adds to found the archive of a base name or a file, or all archives of a folder.
 func add(found map[string]*files, name string) error {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		in, err := list(name)
@@ -107,8 +110,8 @@ func add(found map[string]*files, name string) error {
 	return nil
 }
 
-// list finds the files of all archives in a folder, by base name. Of a file that is there with and without compression, the latter is
-// taken.
+// list returns the files of all archives in a folder, by base name. If a file exists with and without compression, it
+// returns the one without.
 func list(folder string) (map[string]*files, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -145,8 +148,8 @@ func list(folder string) (map[string]*files, error) {
 	return found, nil
 }
 
-// split parts the path of a file of an archive: the base name, and "meta", "index" or the number of the volume. part is "" if it is
-// no file of an archive.
+// split splits the path of a file of an archive into the base name and the part, which is "meta", "index" or the number
+// of a volume. part is "" if the path is not that of such a file.
 func split(path string) (base, part string, compressed bool) {
 	if compressions[filepath.Ext(path)] != nil {
 		path, compressed = strings.TrimSuffix(path, filepath.Ext(path)), true

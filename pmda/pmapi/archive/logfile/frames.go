@@ -9,7 +9,8 @@ import (
 	"pmdaderived/pdu"
 )
 
-// maxRecord is the length in bytes of the longest record that is read. pmlogger's are as long as an answer of pmcd.
+// maxRecord is the length in bytes of the longest record that is read. A record of pmlogger is not longer than a
+// reply of pmcd.
 const maxRecord = pdu.ClientLimit
 
 // frames reads the records of a file from front to back:
@@ -18,14 +19,14 @@ const maxRecord = pdu.ClientLimit
 type frames struct {
 	file *file
 	r    *bufio.Reader
-	off  int64 // of the next record
-	buf  []byte
+	off  int64  // of the next record, in bytes
+	buf  []byte // of the last record
 }
 
-// lengths is how many bytes of a record its lengths are.
+// lengths is the size in bytes of the two lengths of a record.
 const lengths = 8
 
-// framesAt reads a file from a place on.
+// framesAt returns frames that begin at an offset of a file.
 func framesAt(f *file, off int64) *frames {
 	s := &frames{file: f}
 	s.seek(off)
@@ -43,8 +44,8 @@ func (s *frames) seek(off int64) {
 	s.off = off
 }
 
-// next returns what is between the lengths of the next record; it is valid until the next call. At the end it gives io.EOF, or
-// a [DamageError] after which nothing follows.
+// next returns the contents of the next record, without the lengths. They are valid until the next call. The error is
+// io.EOF at the end. After a [DamageError] the rest of the file cannot be read.
 func (s *frames) next() ([]byte, error) {
 	head, err := s.r.Peek(4)
 	if len(head) == 0 {
@@ -78,7 +79,7 @@ func (s *frames) next() ([]byte, error) {
 	return buf[4 : n-4], nil
 }
 
-// atRecord reports whether a record, or the end, is at the place.
+// atRecord reports whether a record begins at the offset, or the file ends there.
 func (s *frames) atRecord() bool {
 	var head, tail [4]byte
 	if s.off == s.file.size {
@@ -95,7 +96,8 @@ func (s *frames) atRecord() bool {
 	return err == nil && head == tail
 }
 
-// last finds where the last record begins, from the end; ok is false if the end is none of a record.
+// last returns the offset of the last record, by the length at the end of the file. ok is false if no record ends
+// there.
 func (s *frames) last() (off int64, ok bool) {
 	var head, tail [4]byte
 	if _, err := s.file.os.ReadAt(tail[:], s.file.size-4); err != nil {

@@ -9,14 +9,15 @@ import (
 	"pmdaderived/pdu"
 )
 
-// indexEntry is an entry of the temporal index: no record later than t is before off in a volume.
+// indexEntry is an entry of the temporal index. All records after t are at or after off in the volume, or in later
+// volumes.
 type indexEntry struct {
 	t      time.Time
-	volume int // its number
-	off    int64
+	volume int   // its number
+	off    int64 // in bytes
 }
 
-// readIndex reads a temporal index. An error ends it: what follows is read without.
+// readIndex reads a temporal index. With an error it returns the entries before the fault, which are good.
 func readIndex(path string, version int) (entries []indexEntry, err error) {
 	f, err := openFile(path, maxMetadata)
 	if err != nil {
@@ -36,13 +37,16 @@ func readIndex(path string, version int) (entries []indexEntry, err error) {
 		size = 32
 	}
 	r, entry, off := bufio.NewReader(s.r), make([]byte, size), s.off
+	damage := func(reason string) error {
+		return &DamageError{File: path, Offset: off, Reason: reason, Code: pdu.ErrLogRec}
+	}
 	for {
 		_, err := io.ReadFull(r, entry)
 		if errors.Is(err, io.EOF) && f.broken == nil {
 			return entries, nil
 		}
 		if err != nil {
-			return entries, &DamageError{File: path, Offset: off, Reason: "the index entry is truncated", Code: pdu.ErrLogRec}
+			return entries, damage("the index entry is truncated")
 		}
 		e := Fields{b: entry}
 		p := indexEntry{t: e.Time(version), volume: int(e.I32())}
@@ -53,8 +57,10 @@ func readIndex(path string, version int) (entries []indexEntry, err error) {
 			e.i64()
 			p.off = e.i64()
 		}
-		if n := len(entries); p.volume < 0 || p.off < 0 || n > 0 && (p.t.Before(entries[n-1].t) || p.volume < entries[n-1].volume) {
-			return entries, &DamageError{File: path, Offset: off, Reason: "the index entry is before the previous one", Code: pdu.ErrLogRec}
+		n := len(entries)
+		unordered := n > 0 && (p.t.Before(entries[n-1].t) || p.volume < entries[n-1].volume)
+		if p.volume < 0 || p.off < 0 || unordered {
+			return entries, damage("the index entry is before the previous one")
 		}
 		entries = append(entries, p)
 		off += int64(size)

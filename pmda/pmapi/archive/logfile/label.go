@@ -7,27 +7,27 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Label is what an archive says of itself (pmLogLabel).
+// Label is the label of an archive (pmLogLabel), which each of its files begins with.
 type Label struct {
 	Path     string    // the base name of its files
 	Version  int       // 2 or 3
 	PID      int       // of the pmlogger that wrote it
 	Start    time.Time // of the first record
-	Host     string    // that the values are of
-	TimeZone string    // of that host, as $TZ has it: "AEST-10"
-	ZoneInfo string    // of that host, ":Australia/Melbourne"; only from version 3 on
+	Host     string    // on which the values were recorded
+	TimeZone string    // of that host, in the form of $TZ: "AEST-10"
+	ZoneInfo string    // of that host, ":Australia/Melbourne"; only in version 3
 }
 
-// magic is the first word of a label, but for the version in its last byte.
+// magic is the first word of a label; its last byte is the version.
 const magic = 0x50052600
 
-// Sizes of what the labels of the versions have for texts, in bytes.
+// Sizes of the texts in the labels of the two versions, in bytes.
 const (
 	hostV2, zoneV2 = 64, 40
 	textV3         = 256
 )
 
-// readLabel reads the label that each file of an archive begins with.
+// readLabel reads the first record of a file, its label. The error is a *DamageError.
 func readLabel(s *frames) (Label, error) {
 	bad := func(format string, args ...any) (Label, error) {
 		return Label{}, &DamageError{File: s.file.path, Reason: fmt.Sprintf(format, args...), Code: pdu.ErrLabel}
@@ -63,10 +63,11 @@ func readLabel(s *frames) (Label, error) {
 	return l, nil
 }
 
-// expect reports whether a file has the version of its archive.
+// expect returns an error if the label of the file at path has another version than its archive.
 func (l Label) expect(path string, version int) error {
 	if l.Version == version {
 		return nil
 	}
-	return &DamageError{File: path, Reason: fmt.Sprintf("the file has version %d, but the archive has version %d", l.Version, version), Code: pdu.ErrLabel}
+	reason := fmt.Sprintf("the file has version %d, but the archive has version %d", l.Version, version)
+	return &DamageError{File: path, Reason: reason, Code: pdu.ErrLabel}
 }

@@ -10,28 +10,30 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Log is the files of one archive, or of several of one host after each other, read as one.
+// Log has the files of one archive, or of several of one host after each other that are read as one. Users must not
+// change its fields.
 type Log struct {
-	Labels []Label   // of each archive, by time
+	Labels []Label   // of each archive, in the order of time
 	End    time.Time // of the last record that can be read
-	Damage []error   // what of labels, metadata and index cannot be read
+	Damage []error   // the faults of labels, metadata and indexes
 
 	pool      pool
-	parts     []*part         // by time
-	positions []timedPosition // by time; the first is the begin
+	parts     []*part         // in the order of time
+	positions []timedPosition // in the order of time; the first is the begin
 }
 
 // part is one archive of a [Log].
 type part struct {
 	Label
-	volumes  []*volume // by number
+	volumes  []*volume // in the order of their numbers
 	index    []indexEntry
 	end      time.Time // of the last record
-	metadata *frames   // behind the label, until it has been read
+	metadata *frames   // after the label; nil when it has been read
 }
 
-// Open opens the files that paths name, as the function Open of package archive says. Each record of metadata is given to metadata, those of the
-// first archive first; it returns what is wrong with one, "" if nothing is.
+// Open opens the archives that paths name; the forms of a path are at the function Open of package archive. It calls
+// metadata with each record of metadata, and the version of its archive, in the order of time of the archives. The
+// function returns the fault of a wrong record, otherwise "". The record is valid until it returns.
 func Open(paths []string, metadata func(r *Fields, version int) (wrong string)) (*Log, error) {
 	found, err := find(paths)
 	if err != nil {
@@ -56,8 +58,9 @@ func Open(paths []string, metadata func(r *Fields, version int) (wrong string)) 
 	for i, p := range l.parts[1:] {
 		if before := l.parts[i]; before.end.After(p.Start) {
 			l.Close()
-			return nil, fmt.Errorf("archive %s ends at %s, but archive %s starts at %s: %w", before.Path, before.end.UTC().Format(time.RFC3339Nano),
-				p.Path, p.Start.UTC().Format(time.RFC3339Nano), pdu.ErrLogOverlap)
+			end, start := before.end.UTC().Format(time.RFC3339Nano), p.Start.UTC().Format(time.RFC3339Nano)
+			return nil, fmt.Errorf("archive %s ends at %s, but archive %s starts at %s: %w",
+				before.Path, end, p.Path, start, pdu.ErrLogOverlap)
 		}
 	}
 	for _, p := range l.parts {
@@ -68,7 +71,7 @@ func Open(paths []string, metadata func(r *Fields, version int) (wrong string)) 
 	return l, nil
 }
 
-// add opens the files of an archive. The metadata is open, and not read yet.
+// add adds an archive. It opens the metadata and reads its label, but not its records.
 func (l *Log) add(f *files) error {
 	metadata, err := openFile(f.meta, maxMetadata)
 	if err != nil {
@@ -97,10 +100,11 @@ func (l *Log) add(f *files) error {
 	return nil
 }
 
-// maxDamage is how many wrong records a file of metadata may have.
+// maxDamage is the number of wrong records after which a file of metadata is not read any further.
 const maxDamage = 1000
 
-// readMetadata reads metadata, and returns what is wrong with it. A record that is wrong costs itself, a length that is wrong all that follows.
+// readMetadata reads the records of metadata, and returns their faults. A wrong record is skipped. A wrong length ends
+// the file.
 func (p *part) readMetadata(add func(r *Fields, version int) (wrong string)) (damage []error) {
 	s := p.metadata
 	for {
@@ -121,7 +125,7 @@ func (p *part) readMetadata(add func(r *Fields, version int) (wrong string)) (da
 	}
 }
 
-// lastOf finds the time of the last record of a volume; ok is false if it has none.
+// lastOf returns the time of the last record of a volume; ok is false if it has none.
 func (l *Log) lastOf(p *part, i int) (t time.Time, ok bool) {
 	v := p.volumes[i]
 	f, err := l.pool.acquire(v)
@@ -143,7 +147,7 @@ func (l *Log) lastOf(p *part, i int) (t time.Time, ok bool) {
 			}
 		}
 	}
-	for _, entry := range p.index { // the end is broken: look for the last record that is whole
+	for _, entry := range p.index { // the end is broken: search the last whole record, from the last index entry on
 		if entry.volume == v.number && entry.off > first && entry.off < f.size {
 			first = entry.off
 		}
@@ -160,5 +164,5 @@ func (l *Log) lastOf(p *part, i int) (t time.Time, ok bool) {
 	}
 }
 
-// Close closes the files. Readers cannot be used any more.
+// Close closes the files. Readers cannot be used afterwards.
 func (l *Log) Close() { l.pool.close() }

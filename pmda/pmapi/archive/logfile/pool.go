@@ -12,25 +12,26 @@ type volume struct {
 	path    string
 	version int
 
-	// Under the lock of the pool:
+	// The mutex of the pool guards these:
 	file    *file // nil: not open
-	readers int
+	readers int   // number of readers that have acquired it
 }
 
-// maxIdle is how many volumes stay open that nobody reads: the next fetch may be of one again.
+// maxIdle is the number of volumes without readers that stay open, because the next fetch may need them again. To
+// open a compressed volume is slow.
 const maxIdle = 2
 
-// pool has the volumes that are open. A volume is open once, whoever reads it.
+// pool has the open volumes. All readers of a volume share its file.
 type pool struct {
-	mu     sync.Mutex
+	mu     sync.Mutex // guards all fields
 	open   []*volume
-	idle   []*volume // of open; the last one used is the last
+	idle   []*volume // the open volumes without readers, the most recently used one last
 	closed bool
 }
 
 var errClosed = errors.New("the archive is closed")
 
-// acquire opens a volume for a reader, who releases it.
+// acquire returns the file of a volume. The reader calls release when it does not need it any more.
 func (p *pool) acquire(v *volume) (*file, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,13 +13,13 @@ import (
 // Record is a record of a volume.
 type Record struct {
 	Time time.Time
-	Mark bool // nothing was recorded between the record before and the next
+	Mark bool // nothing was recorded between the previous record and the next
 
 	version int
-	body    []byte // what is between the lengths; the reader's until the next record
+	body    []byte // the contents without the lengths; valid until the reader's next record
 }
 
-// recordTime reads the time of a record; ok is false if it is too short.
+// recordTime returns the time of a record; ok is false if it is too short.
 func recordTime(body []byte, version int) (t time.Time, ok bool) {
 	f := Fields{b: body}
 	t = f.Time(version)
@@ -27,35 +27,36 @@ func recordTime(body []byte, version int) (t time.Time, ok bool) {
 	return t, !f.failed
 }
 
-// Reader reads the records of all volumes of all archives one after the other. Between two archives there is a mark.
+// Reader reads the records of all volumes of all archives one after the other. Between two archives it returns a
+// mark. It is for one goroutine.
 type Reader struct {
 	log    *Log
-	part   int     // of log.parts; len(log.parts): the end
-	volume int     // of the part
-	open   *volume // that is open, nil: none
-	frames *frames
-	last   time.Time // of the record before, in this part
-	mark   bool      // a mark is due
+	part   int       // index in log.parts; len(log.parts): the end
+	volume int       // index in the volumes of the part
+	open   *volume   // the volume that is open, nil if none is
+	frames *frames   // of the open volume
+	last   time.Time // of the previous record in this part
+	mark   bool      // the next record is the mark between two parts
 	at     Position  // of the record that was read last
 }
 
-// NewReader makes a reader that is at the begin. Close gives back the file that it has open.
+// NewReader returns a reader at the begin. The caller calls Close to release its file.
 func (l *Log) NewReader() *Reader { return &Reader{log: l} }
 
-// Position is a place that a reader can go back to.
+// Position is a position of a reader. The reader can move back to it.
 type Position struct {
 	part, volume int
-	off          int64 // 0: the begin of the volume
-	mark         bool
-	last         time.Time
+	off          int64     // 0: the begin of the volume
+	mark         bool      // as in Reader
+	last         time.Time // as in Reader
 }
 
-// Before reports whether p is in front of q.
+// Before reports whether p is before q.
 func (p Position) Before(q Position) bool {
 	return cmp.Or(cmp.Compare(p.part, q.part), cmp.Compare(p.volume, q.volume), cmp.Compare(p.off, q.off)) < 0
 }
 
-// Position is where the next record is.
+// Position returns the position of the next record.
 func (r *Reader) Position() Position {
 	p := Position{part: r.part, volume: r.volume, mark: r.mark, last: r.last}
 	if r.open != nil {
@@ -64,10 +65,10 @@ func (r *Reader) Position() Position {
 	return p
 }
 
-// Last is the position of the record that was read last.
+// Last returns the position of the record that was read last.
 func (r *Reader) Last() Position { return r.at }
 
-// Move goes to a position.
+// Move moves the reader to a position, which a reader of the same Log has returned.
 func (r *Reader) Move(p Position) error {
 	r.mark, r.last = p.mark, p.last
 	if r.open == nil || r.part != p.part || r.volume != p.volume {
@@ -88,7 +89,7 @@ func (r *Reader) Move(p Position) error {
 	return nil
 }
 
-// Close gives back the file that the reader has open. It can be used on.
+// Close releases the file of the reader, which can still be used.
 func (r *Reader) Close() {
 	if r.open != nil {
 		r.log.pool.release(r.open)
@@ -96,7 +97,7 @@ func (r *Reader) Close() {
 	}
 }
 
-// openVolume opens the volume that the reader is at, behind its label.
+// openVolume opens the volume of the reader's position and reads its label.
 func (r *Reader) openVolume() error {
 	v := r.log.parts[r.part].volumes[r.volume]
 	f, err := r.log.pool.acquire(v)
@@ -115,8 +116,8 @@ func (r *Reader) openVolume() error {
 	return err
 }
 
-// Next returns the next record. At the end it gives io.EOF. Any other error says that the rest of a volume is not read: the next record is that
-// of the next volume.
+// Next returns the next record, which is valid until the next call. The error is io.EOF at the end. Any other error
+// means that the rest of a volume is not read: the next call continues with the next volume.
 func (r *Reader) Next() (Record, error) {
 	for {
 		if r.part == len(r.log.parts) {
@@ -155,7 +156,7 @@ func (r *Reader) Next() (Record, error) {
 	}
 }
 
-// headSize is the size of what is in front of the sets of a record, in bytes.
+// headSize returns the size in bytes of the time and the number of sets, which a record begins with.
 func headSize(version int) int {
 	if version == 2 {
 		return 12
@@ -163,7 +164,7 @@ func headSize(version int) int {
 	return 16
 }
 
-// nextVolume goes to the begin of the next volume.
+// nextVolume moves to the begin of the next volume.
 func (r *Reader) nextVolume() {
 	r.Close()
 	r.volume++
@@ -173,13 +174,13 @@ func (r *Reader) nextVolume() {
 	}
 }
 
-// timedPosition is a position that is known by its time: no record later than that is before it.
+// timedPosition is a position with a time: all records after t are at or after the position.
 type timedPosition struct {
 	t time.Time
 	Position
 }
 
-// findPositions gathers the places that the indexes know, by time, with the begin of each archive.
+// findPositions sets l.positions: the begin of each archive and the entries of its index.
 func (l *Log) findPositions() {
 	for i, p := range l.parts {
 		l.positions = append(l.positions, timedPosition{p.Start, Position{part: i, last: p.Start}})
@@ -193,13 +194,14 @@ func (l *Log) findPositions() {
 	}
 }
 
-// PositionBefore is the number of the last place that the indexes know and that all records from t on are behind.
+// PositionBefore returns the number of the last indexed position before all records from t on, for Seek.
 func (l *Log) PositionBefore(t time.Time) int {
 	i, _ := slices.BinarySearchFunc(l.positions, t, func(p timedPosition, t time.Time) int { return p.t.Compare(t) })
 	return max(0, i-1)
 }
 
-// Seek goes to the place with that number, or to one before it if there is no record. Place 0 is the begin.
+// Seek moves to the indexed position with that number and returns the number. If no record begins there, because the
+// index is wrong, it moves to an earlier one. Position 0 is the begin.
 func (r *Reader) Seek(number int) (at int) {
 	for ; number > 0; number-- {
 		if err := r.Move(r.log.positions[number].Position); err == nil && (r.open == nil || r.frames.atRecord()) {

@@ -10,21 +10,22 @@ import (
 
 // InDom is the history of an instance domain.
 type InDom struct {
-	states []state          // by time
-	Last   map[pdu.Inst]int // of each instance that there has been, the number of the last state that has it
+	states []state          // in the order of time
+	Last   map[pdu.Inst]int // for each instance the index of the last state that has it; set by setLast
 }
 
-// state is what a record says of an instance domain from a time on: all its instances, or how they differ from those before.
+// state is one record of an instance domain: all its instances from a time on, or their changes since the previous
+// state.
 type state struct {
 	from      time.Time
-	delta     bool           // the others of before stay
-	instances []pdu.Instance // of a delta those that have come
-	gone      []pdu.Inst     // of a delta
+	delta     bool           // the record has changes only
+	instances []pdu.Instance // all, or the new ones
+	gone      []pdu.Inst     // for changes only
 }
 
 func (s state) since() time.Time { return s.from }
 
-// instances takes a record of an instance domain.
+// instances adds a record of an instance domain.
 func (m *Metadata) instances(f *logfile.Fields, version int, delta bool) {
 	s := state{from: f.Time(version), delta: delta}
 	indom := pdu.InDom(f.U32())
@@ -59,7 +60,7 @@ func (m *Metadata) instances(f *logfile.Fields, version int, delta bool) {
 	d.states = insert(d.states, s, state.since)
 }
 
-// intern returns text as a string that all instances of that name share.
+// intern returns text as a string. All instances with that name share its memory.
 func (m *Metadata) intern(text []byte) string {
 	if s, ok := m.interned[string(text)]; ok {
 		return s
@@ -69,10 +70,11 @@ func (m *Metadata) intern(text []byte) string {
 	return s
 }
 
-// Until is how many states there are up to a time; the first one counts for what is before it, too.
+// Until returns the number of records of the domain up to a time. It is at least 1 if there are any: the first one is
+// used for earlier times, too.
 func (d *InDom) Until(t time.Time) int { return until(d.states, t, state.since) }
 
-// At returns the instances as of a time, or as they were first recorded, if that is later.
+// At returns the instances at a time; before the first record, those of that record.
 func (d *InDom) At(t time.Time) []pdu.Instance {
 	last := d.Until(t) - 1
 	first := last
@@ -85,10 +87,10 @@ func (d *InDom) At(t time.Time) []pdu.Instance {
 	return merge(d.states[first : last+1])
 }
 
-// merge applies the states one after the other. The order is that in which instances have come.
+// merge applies states one after the other and returns the instances after the last one, the oldest instance first.
 func merge(states []state) []pdu.Instance {
 	var list []pdu.Instance
-	indexes := make(map[pdu.Inst]int) // in list
+	indexes := make(map[pdu.Inst]int) // of instances in list
 	for _, s := range states {
 		if !s.delta {
 			list = list[:0]
@@ -112,16 +114,16 @@ func merge(states []state) []pdu.Instance {
 	return slices.DeleteFunc(list, func(in pdu.Instance) bool { return in.ID == pdu.NoInst })
 }
 
-// All returns every instance that there has been, with its last name.
+// All returns every instance that the domain has had, with its last name.
 func (d *InDom) All() []pdu.Instance {
 	all := make([]state, len(d.states))
 	for i, s := range d.states {
-		all[i] = state{delta: true, instances: s.instances} // nothing goes
+		all[i] = state{delta: true, instances: s.instances} // without gone: all stay
 	}
 	return merge(all)
 }
 
-// setLast is called when all states are there.
+// setLast sets Last. It is called after the last record.
 func (d *InDom) setLast() {
 	d.Last = make(map[pdu.Inst]int)
 	alive := make(map[pdu.Inst]bool)
@@ -150,7 +152,8 @@ func (d *InDom) setLast() {
 	}
 }
 
-// Find returns the first instance that is wanted: of those as of a time, or else of all, the last state first.
+// Find returns the first instance for which wanted returns true. It searches the instances at a time, then those of all
+// records, the last record first.
 func (d *InDom) Find(t time.Time, wanted func(pdu.Instance) bool) (pdu.Instance, bool) {
 	now := d.At(t)
 	if i := slices.IndexFunc(now, wanted); i >= 0 {

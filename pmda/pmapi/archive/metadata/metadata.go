@@ -1,12 +1,26 @@
-// Package metadata decodes and keeps what archives say about metrics and instance domains in NAME.meta.
+// Package metadata decodes and stores the records of NAME.meta: the descriptors, names, instances, labels and texts of
+// archives.
 //
-//	record           is kept           if there are several
-//	descriptor       once              the first one counts, and a different one is reported
-//	instance domain  by time: [InDom]  each counts from its time on
-//	labels           by time: [Labels] each counts from its time on
-//	text             once              the last one counts
+//	record           is stored         if there are several
+//	descriptor       once              the first one is used, and a different one is reported
+//	instance domain  by time: [InDom]  each is valid from its time on
+//	labels           by time: [Labels] each is valid from its time on
+//	text             once              the last one is used
 //
-// After [Metadata.Finish] nothing changes any more, and several goroutines may read it.
+// # Records
+//
+// The first word of a record is its type. Times are as in package logfile. A length, an offset, a number and n have
+// four bytes.
+//
+//	1     descriptor        PMID, type, instance domain, semantics, units, n; n × (length, name)
+//	2, 5  instance domain   time, domain, n; n × number; n × offset; the names, each with a NUL
+//	6     changes of one    as 5; the offset -1 means that the instance has gone; other instances stay
+//	3, 7  labels            time, label type, ident, n; n × (instance, length, JSON, number of labels, labels)
+//	4     text              text type, ident, text with a NUL
+//
+// 2 and 3 are of version 2 of archives, 5, 6 and 7 of version 3.
+//
+// After [Metadata.Finish] nothing changes, and several goroutines may read the metadata.
 //
 // Sources: LOGARCHIVE(5), docs/archives.md 3.
 package metadata
@@ -32,32 +46,32 @@ const (
 	typeLabels     = 7
 )
 
-// Metadata is the metadata of all archives that are read as one. Its maps are for reading.
+// Metadata is the metadata of all archives that are read as one. Users must not change its maps.
 type Metadata struct {
 	Descs  map[pdu.PMID]pdu.Desc
 	Names  map[pdu.PMID][]string
-	IDs    map[string]pdu.PMID
-	Sorted []string // names
+	IDs    map[string]pdu.PMID // by name
+	Sorted []string            // all names; set by Finish
 	InDoms map[pdu.InDom]*InDom
-	Labels map[LabelKey][]Labels // by time
+	Labels map[LabelKey][]Labels // in the order of time
 	Texts  map[TextKey]string
 
 	interned map[string]string // names of instances, each once
 }
 
-// TextKey says which text of what.
+// TextKey identifies a text. Ident is a PMID or an InDom, as Type says.
 type TextKey struct {
 	Ident uint32
 	Type  pdu.TextType
 }
 
-// LabelKey says which labels of what; Ident is 0 for those of the context.
+// LabelKey identifies the labels of one thing, as in [pdu.LabelReq]. Ident is 0 for the labels of the context.
 type LabelKey struct {
 	Ident uint32
 	Type  pdu.LabelType
 }
 
-// Labels are the labels of one level from a time on.
+// Labels are the labels of one thing that are valid from a time on.
 type Labels struct {
 	From time.Time
 	Sets []pdu.LabelSet
@@ -65,7 +79,7 @@ type Labels struct {
 
 func (l Labels) from() time.Time { return l.From }
 
-// New makes metadata without records.
+// New returns metadata without records.
 func New() *Metadata {
 	return &Metadata{
 		Descs: make(map[pdu.PMID]pdu.Desc), Names: make(map[pdu.PMID][]string), IDs: make(map[string]pdu.PMID),
@@ -74,7 +88,8 @@ func New() *Metadata {
 	}
 }
 
-// Add takes one record. What is wrong with it is returned.
+// Add decodes one record of an archive of that version and stores it. It returns the fault of a wrong record,
+// otherwise "".
 func (m *Metadata) Add(f *logfile.Fields, version int) (wrong string) {
 	kind := f.U32()
 	switch {
@@ -101,9 +116,10 @@ func (m *Metadata) Add(f *logfile.Fields, version int) (wrong string) {
 	return wrong
 }
 
-// desc takes the descriptor and the names of a metric.
+// desc adds the descriptor and the names of a metric.
 func (m *Metadata) desc(f *logfile.Fields) (wrong string) {
-	d := pdu.Desc{PMID: pdu.PMID(f.U32()), Type: pdu.Type(f.I32()), InDom: pdu.InDom(f.U32()), Sem: pdu.Semantics(f.I32()), Units: pdu.UnitsFromWire(f.U32())}
+	d := pdu.Desc{PMID: pdu.PMID(f.U32()), Type: pdu.Type(f.I32()), InDom: pdu.InDom(f.U32())}
+	d.Sem, d.Units = pdu.Semantics(f.I32()), pdu.UnitsFromWire(f.U32())
 	names := make([]string, 0, 1)
 	for range f.Count(4) {
 		if name := string(f.Bytes(f.Count(1))); !f.Failed() {
@@ -130,7 +146,7 @@ func (m *Metadata) desc(f *logfile.Fields) (wrong string) {
 	return wrong
 }
 
-// labels takes the labels of one level from a time on.
+// labels adds the labels of one thing from a time on.
 func (m *Metadata) labels(f *logfile.Fields, version int) {
 	t := f.Time(version)
 	key := LabelKey{Type: pdu.LabelType(f.U32())}
@@ -150,7 +166,8 @@ func (m *Metadata) labels(f *logfile.Fields, version int) {
 			f.Fail()
 		default:
 			for range n {
-				l := pdu.Label{NameOffset: f.U16(), NameLen: f.U8(), Flags: pdu.LabelFlags(f.U8()), ValueOffset: f.U16(), ValueLen: f.U16()}
+				l := pdu.Label{NameOffset: f.U16(), NameLen: f.U8(), Flags: pdu.LabelFlags(f.U8())}
+				l.ValueOffset, l.ValueLen = f.U16(), f.U16()
 				if max(int(l.NameOffset)+int(l.NameLen), int(l.ValueOffset)+int(l.ValueLen)) > len(set.JSON) {
 					f.Fail()
 				}
@@ -167,12 +184,14 @@ func (m *Metadata) labels(f *logfile.Fields, version int) {
 	}
 }
 
-// LabelsUntil is how many records of labels there are up to a time; the first one counts for what is before it, too.
+// LabelsUntil returns the number of elements of Labels[key] up to a time. It is at least 1 if there are any: the first
+// one is used for earlier times, too.
 func (m *Metadata) LabelsUntil(key LabelKey, t time.Time) int {
 	return until(m.Labels[key], t, Labels.from)
 }
 
-// insert puts what is from a time on behind all that is from that time or before; most comes in order.
+// insert inserts one in a list in the order of time, after all elements of the same time. It searches from the end,
+// because most records come in that order.
 func insert[T any](list []T, one T, from func(T) time.Time) []T {
 	i := len(list)
 	for i > 0 && from(list[i-1]).After(from(one)) {
@@ -181,12 +200,13 @@ func insert[T any](list []T, one T, from func(T) time.Time) []T {
 	return slices.Insert(list, i, one)
 }
 
-// until is how many of a list, which is by time, are from t or before; at least the first one, which counts for what is before it, too.
+// until returns the number of elements of a list that are not after t. The list is in the order of time. The number is
+// at least 1 if there are any elements.
 func until[T any](list []T, t time.Time, from func(T) time.Time) int {
 	return max(min(len(list), 1), sort.Search(len(list), func(i int) bool { return from(list[i]).After(t) }))
 }
 
-// Finish is called when all records have been taken.
+// Finish is called once after the last Add.
 func (m *Metadata) Finish() {
 	m.Sorted = make([]string, 0, len(m.IDs))
 	for name := range m.IDs {

@@ -2,19 +2,19 @@
 //
 //	w, err := writer.Create("/tmp/mine", writer.Label{Version: 3, Start: start, Host: "myhost"})
 //	w.Metric(desc, "my.metric")
-//	w.InDom(start, desc.InDom, instances)                // whenever these change, before the values
+//	w.InDom(start, desc.InDom, instances)                // again when they change, before the values
 //	w.Values().Numbers(desc.PMID, desc.Type, insts, numbers)
-//	err = w.Put(start)                                   // what Values has
+//	err = w.Put(start)                                   // writes a record of the Values
 //	err = w.Close()
 //
-//	file      what is in it
-//	.meta     metrics, instance domains, labels, texts
-//	.0, .1 …  values; another volume begins when one has MaxVolume bytes
-//	.index    where what was recorded at a time is in the others
+//	.meta     metrics, instance domains, labels, texts: layouts in package metadata
+//	.0, .1 …  volumes with values; a new one begins when one has MaxVolume bytes: layouts in package logfile
+//	.index    for some times the offsets of their records in the other files
 //
 // # Errors
 //
-// Errors of writing are kept: after one nothing more is written, and every call returns it.
+// After the first error nothing more is written, and every call returns that error. So a caller may check only the
+// error of Close.
 //
 // Sources: LOGARCHIVE(5), docs/archives.md 1 to 4.
 package writer

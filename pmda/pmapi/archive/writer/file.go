@@ -15,7 +15,7 @@ type file struct {
 
 const bufferSize = 1 << 16
 
-// newFile makes a file that must not be there yet.
+// newFile creates a file. It fails if the file exists.
 func newFile(path string) (*file, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
@@ -32,7 +32,7 @@ func (f *file) write(b []byte) {
 	}
 }
 
-// close writes what is left; a second time it does nothing.
+// close writes the rest of the buffer and closes the file. A second call does nothing.
 func (f *file) close() error {
 	if f.buffer == nil {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Kinds of records of metadata. Those with a time differ from version to version.
+// Types of records of metadata. A record with a time has another type in each version.
 const (
 	kindDesc   = 1
 	kindInDom2 = 2
@@ -17,16 +17,17 @@ const (
 	kindLabel3 = 7
 )
 
-// Metric writes what a metric is, and its names.
+// Metric writes the descriptor of a metric and its names. It is called once for a metric, before its first values.
 func (w *Writer) Metric(d pdu.Desc, names ...string) error {
-	b := words(kindDesc, uint32(d.PMID), uint32(d.Type), uint32(d.InDom), uint32(d.Sem), d.Units.Wire(), uint32(len(names)))
+	b := words(kindDesc, uint32(d.PMID), uint32(d.Type), uint32(d.InDom), uint32(d.Sem), d.Units.Wire())
+	b = binary.BigEndian.AppendUint32(b, uint32(len(names)))
 	for _, name := range names {
 		b = append(binary.BigEndian.AppendUint32(b, uint32(len(name))), name...)
 	}
 	return w.writeMeta(b)
 }
 
-// InDom writes the instances that a domain has from a time on.
+// InDom writes all instances that a domain has from a time on.
 func (w *Writer) InDom(from time.Time, d pdu.InDom, instances []pdu.Instance) error {
 	b := w.timed(kindInDom2, kindInDom3, from)
 	b = binary.BigEndian.AppendUint32(b, uint32(d))
@@ -45,7 +46,7 @@ func (w *Writer) InDom(from time.Time, d pdu.InDom, instances []pdu.Instance) er
 	return w.writeMeta(b)
 }
 
-// Labels writes the labels of one level from a time on. ident is as in [pdu.LabelReq]; of the context it is 0xffffffff.
+// Labels writes the labels of one thing from a time on. ident is as in [pdu.LabelReq], and 0xffffffff for the context.
 func (w *Writer) Labels(from time.Time, ident uint32, t pdu.LabelType, sets []pdu.LabelSet) error {
 	b := w.timed(kindLabel2, kindLabel3, from)
 	b = binary.BigEndian.AppendUint32(b, uint32(t))
@@ -67,7 +68,7 @@ func (w *Writer) Labels(from time.Time, ident uint32, t pdu.LabelType, sets []pd
 	return w.writeMeta(b)
 }
 
-// Text writes a text of a metric or an instance domain.
+// Text writes a text of a metric or an instance domain. ident and t are as in [pdu.TextReq].
 func (w *Writer) Text(ident uint32, t pdu.TextType, text string) error {
 	return w.writeMeta(append(append(words(kindText, uint32(t), ident), text...), 0))
 }

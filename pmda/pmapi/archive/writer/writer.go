@@ -12,49 +12,51 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Label is what an archive says of itself.
+// Label is the label of an archive, which each of its files begins with.
 type Label struct {
-	Version  int // 2 or 3
-	PID      int // of the process that writes it
-	Start    time.Time
-	Host     string // that the values are of
-	TimeZone string // of that host, as in the variable TZ: "AEST-10"
-	ZoneInfo string // of that host: ":Australia/Melbourne"; only from version 3 on
+	Version  int       // 2 or 3
+	PID      int       // of the process that writes it
+	Start    time.Time // of the first record
+	Host     string    // on which the values were recorded
+	TimeZone string    // of that host, in the form of $TZ: "AEST-10"
+	ZoneInfo string    // of that host: ":Australia/Melbourne"; only in version 3
 }
 
 // Sizes of an archive.
 const (
-	// MaxVolume is from how many bytes on a volume is followed by another one, unless [Writer].MaxVolume says otherwise.
+	// MaxVolume is the default of the field MaxVolume of a [Writer].
 	MaxVolume = 1 << 30
 
-	maxVersion2 = math.MaxInt32 // bytes of a file
+	maxVersion2 = math.MaxInt32 // largest size of a file of version 2
 	indexEvery  = 1 << 17       // bytes of values between two entries of the index
 )
 
-// What takes the place of a volume's number in the label of the other files.
+// Numbers in the labels of the files that are no volumes.
 const (
 	volumeMeta  = -1
 	volumeIndex = -2
 )
 
-// Writer is an archive that is being written. It belongs to one goroutine.
+// Writer writes an archive. It is for one goroutine. The caller ends it with Close or Discard.
 type Writer struct {
+	// MaxVolume is the size in bytes of a volume. A record that would make it larger goes to a new volume. Create
+	// sets the constant of that name.
 	MaxVolume int64
 
-	base              string
+	base              string // path without the endings of the files
 	label             Label
-	volume            int
+	volume            int // number of the current volume
 	meta, index, data *file
 	values            pdu.ResultWriter
-	lastTime          time.Time // of a record
-	metaSize          int64     // bytes of meta when the last record was written
-	indexedOffset     int64     // where in the volume the last entry of the index points to
-	entries           int
-	body              []byte // scratch space
-	err               error
+	lastTime          time.Time // of the last record
+	metaSize          int64     // size of meta when the last record was written
+	indexedOffset     int64     // offset of the last entry of the index in the volume
+	entries           int       // number of entries of the index
+	body              []byte    // memory for writeRecord
+	err               error     // the first one
 }
 
-// Create makes the files of an archive: of those that are to be there none must be.
+// Create creates the files of an archive, base.meta, base.index and base.0. It fails if one of them exists.
 func Create(base string, label Label) (*Writer, error) {
 	if label.Version != 2 && label.Version != 3 {
 		return nil, fmt.Errorf("archives have version 2 or 3, not %d", label.Version)
@@ -73,7 +75,7 @@ func Create(base string, label Label) (*Writer, error) {
 	return w, nil
 }
 
-// create makes a file with its label; nil if that cannot be.
+// create creates a file and writes its label. On an error it sets w.err and returns nil.
 func (w *Writer) create(ending string, volume int) *file {
 	if w.err != nil {
 		return nil
@@ -86,7 +88,7 @@ func (w *Writer) create(ending string, volume int) *file {
 	return f
 }
 
-// labelBody is the label of a file.
+// labelBody returns the label of a file, without the lengths of a record.
 func (w *Writer) labelBody(volume int) []byte {
 	const magic, host2, zone2, text3 = 0x50052600, 64, 40, 256
 	l := &w.label
@@ -101,14 +103,14 @@ func (w *Writer) labelBody(volume int) []byte {
 	return appendText(appendText(appendText(b, l.Host, text3), l.TimeZone, text3), l.ZoneInfo, text3)
 }
 
-// appendText appends a text in a field of n bytes, of which the last one is NUL.
+// appendText appends a text as a field of n bytes. It cuts a longer text, since the last byte is NUL.
 func appendText(b []byte, text string, n int) []byte {
 	field := make([]byte, n)
 	copy(field[:n-1], text)
 	return append(b, field...)
 }
 
-// appendTime appends a time: of version 3 the seconds as two halves, the lower one first, and nanoseconds.
+// appendTime appends a time. In version 3 the seconds have two words, the low word first.
 func (w *Writer) appendTime(b []byte, t time.Time) []byte {
 	seconds := uint64(t.Unix())
 	b = binary.BigEndian.AppendUint32(b, uint32(seconds))
@@ -119,7 +121,7 @@ func (w *Writer) appendTime(b []byte, t time.Time) []byte {
 	return binary.BigEndian.AppendUint32(b, uint32(t.Nanosecond()))
 }
 
-// truncate is a time as the archive can have it.
+// truncate returns a time in the precision of the archive: microseconds in version 2.
 func (w *Writer) truncate(t time.Time) time.Time {
 	if w.label.Version == 2 {
 		return t.Truncate(time.Microsecond)
@@ -127,7 +129,7 @@ func (w *Writer) truncate(t time.Time) time.Time {
 	return t
 }
 
-// framed puts the length in front of a record and behind it.
+// framed returns a record: its length, body and its length again.
 func framed(body []byte) []byte {
 	const frame = 8
 	n := uint32(len(body) + frame)
@@ -135,7 +137,7 @@ func framed(body []byte) []byte {
 	return binary.BigEndian.AppendUint32(append(b, body...), n)
 }
 
-// head is the length of what a record has in front of its value sets.
+// head returns the size in bytes of the time and the number of sets, which a record begins with.
 func (w *Writer) head() int {
 	if w.label.Version == 2 {
 		return 12
@@ -143,16 +145,17 @@ func (w *Writer) head() int {
 	return 16
 }
 
-// resetValues empties Values. Blocks are counted from where the PDU would begin that the record is like.
+// resetValues empties Values. Indexes of blocks count from the begin of a PDU with the same head as the record.
 func (w *Writer) resetValues() { w.values.ResetAt(pdu.HeaderSize + w.head()) }
 
-// Values are those of the next record, to be filled before [Writer.Put].
+// Values returns the writer for the value sets of the next record. The caller adds sets to it, then calls [Writer.Put].
 func (w *Writer) Values() *pdu.ResultWriter { return &w.values }
 
-// Put writes a record of what Values has, and empties that. The time must be after that of the record before.
+// Put writes a record with the sets of Values, and empties these. at must be after the time of the previous record.
+// Without sets it writes nothing.
 func (w *Writer) Put(at time.Time) error {
 	n, sets := w.values.Len(), w.values.Sets()
-	if n == 0 { // it would be a mark
+	if n == 0 { // the record would be a mark
 		return w.err
 	}
 	w.writeRecord(at, n, sets)
@@ -160,7 +163,7 @@ func (w *Writer) Put(at time.Time) error {
 	return w.err
 }
 
-// Mark writes that nothing is known of the time between the record before and the next.
+// Mark writes a mark record: nothing was recorded between the previous record and the next.
 func (w *Writer) Mark(at time.Time) error {
 	w.writeRecord(at, 0, nil)
 	return w.err
@@ -191,7 +194,7 @@ func (w *Writer) writeRecord(at time.Time, n int, sets []byte) {
 	w.keepFirstError()
 }
 
-// startVolume begins another volume.
+// startVolume closes the volume and creates the next one.
 func (w *Writer) startVolume() {
 	w.writeIndexEntry(w.lastTime)
 	w.err = w.data.close()
@@ -201,7 +204,7 @@ func (w *Writer) startVolume() {
 	}
 }
 
-// writeIndexEntry writes an entry of the index: what is of that time, or later, begins here.
+// writeIndexEntry writes an entry of the index: records of that time or later begin at the present end of the volume.
 func (w *Writer) writeIndexEntry(at time.Time) {
 	b := w.appendTime(nil, at)
 	b = binary.BigEndian.AppendUint32(b, uint32(w.volume))
@@ -217,7 +220,7 @@ func (w *Writer) writeIndexEntry(at time.Time) {
 	w.entries++
 }
 
-// keepFirstError keeps the first error.
+// keepFirstError sets w.err to the error of a file, if there was none before.
 func (w *Writer) keepFirstError() {
 	for _, f := range []*file{w.meta, w.index, w.data} {
 		switch {
@@ -231,7 +234,7 @@ func (w *Writer) keepFirstError() {
 	}
 }
 
-// Close ends the archive.
+// Close writes the last entry of the index and closes the files. It returns the first error of all calls.
 func (w *Writer) Close() error {
 	if w.err == nil && !w.lastTime.IsZero() {
 		w.writeIndexEntry(w.lastTime)
@@ -243,7 +246,7 @@ func (w *Writer) Close() error {
 	return w.err
 }
 
-// Discard removes the files of an archive that is not to be.
+// Discard closes and removes the files, when an archive is not wanted after all.
 func (w *Writer) Discard() error {
 	var errs []error
 	for _, f := range []*file{w.meta, w.index, w.data} {
