@@ -13,31 +13,31 @@ const (
 	attrHelp    = "helptext"
 )
 
-// attribute reads a line NAME(ATTR)=text; paren and equals are offsets of its text. What stands
+// readAttribute reads a line NAME(ATTR)=text; paren and equals are offsets of its text. What stands
 // between ) and = means nothing to libpcp, nor here.
-func (r *reader) attribute(l line, name string, start, paren, equals int) {
+func (r *reader) readAttribute(l line, name string, start, paren, equals int) {
 	inside := l.text[paren+1 : equals]
 	end := strings.IndexByte(inside, ')')
 	if end < 0 {
-		r.wrong(l, paren, name, "missing ')' after attribute")
+		r.reportError(l, paren, name, "missing ')' after attribute")
 		return
 	}
 	attr := strings.Trim(inside[:end], blank.All)
 	if attr == "" {
-		r.wrong(l, paren+1, name, "attribute name missing")
+		r.reportError(l, paren+1, name, "attribute name missing")
 		return
 	}
 	attrAt := l.skipBlanks(paren + 1)
 
 	valueAt := l.skipBlanks(equals + 1)
 	if valueAt == len(l.text) {
-		r.wrong(l, equals+1, name, "attribute value missing")
+		r.reportError(l, equals+1, name, "attribute value missing")
 		return
 	}
 	text := l.text[valueAt:]
 	if text[0] == '"' || text[0] == '\'' {
 		var ok bool
-		if text, ok = r.quoted(l, name, valueAt); !ok {
+		if text, ok = r.readQuoted(l, name, valueAt); !ok {
 			return
 		}
 	} else {
@@ -46,7 +46,7 @@ func (r *reader) attribute(l line, name string, start, paren, equals int) {
 
 	entry := r.names[name]
 	if entry == nil {
-		r.wrong(l, start, name, "cannot set attribute, derived metric (%s) not defined", name)
+		r.reportError(l, start, name, "cannot set attribute, derived metric (%s) not defined", name)
 		return
 	}
 	given, at := &entry.definition.OneLine, &entry.oneLine
@@ -55,52 +55,52 @@ func (r *reader) attribute(l line, name string, start, paren, equals int) {
 	case attrHelp:
 		given, at = &entry.definition.Help, &entry.help
 	default:
-		r.wrong(l, attrAt, name, "attribute (%s) is unknown for metric (%s)", Clip(attr), name)
+		r.reportError(l, attrAt, name, "attribute (%s) is unknown for metric (%s)", Clip(attr), name)
 		return
 	}
 	if *given != nil && at.generation == r.generation {
-		r.wrong(l, attrAt, name, "duplicate value for attribute (%s) of metric (%s)", attr, name)
+		r.reportError(l, attrAt, name, "duplicate value for attribute (%s) of metric (%s)", attr, name)
 		return
 	}
 	if _, p := checkText(text); p != nil {
 		p.Name = name
-		r.report(l, valueAt, p)
+		r.reportProblem(l, valueAt, p)
 		if p.Severity == Error {
 			return
 		}
 	}
 	if *given != nil && **given != text {
-		r.report(l, attrAt, &Problem{
+		r.reportProblem(l, attrAt, &Problem{
 			Severity: Note, Code: "replaced-text", Msg: "replaces the text at " + at.pos.String(), Name: name, Replaced: at.pos,
 		})
 	}
-	entry.definition.Secret = entry.definition.Secret || r.hidden
+	entry.definition.Secret = entry.definition.Secret || r.secret
 	*given = &text
 	*at = origin{generation: r.generation, pos: r.position(l, attrAt)}
 }
 
-// quoted reads a text that begins with the quote at an offset of l, which may go on behind l, or
+// readQuoted reads a text that begins with the quote at an offset of l, which may go on behind l, or
 // end before l does where l ends in a backslash.
-func (r *reader) quoted(l line, name string, offset int) (string, bool) {
+func (r *reader) readQuoted(l line, name string, offset int) (string, bool) {
 	part, column := l.locate(offset)
 	if column == len(part.source) { // a quote alone; libpcp does not look on the next line
-		r.wrong(l, offset, name, "attribute value missing")
+		r.reportError(l, offset, name, "attribute value missing")
 		return "", false
 	}
 	r.scan.rewind(part, column)
 	text, ok := r.scan.quoted()
 	if !ok {
 		r.complete = false
-		r.wrong(l, offset, name, "missing termination (%c) for value", l.text[offset])
+		r.reportError(l, offset, name, "missing termination (%c) for value", l.text[offset])
 		return "", false
 	}
 	rest := r.scan.line()
 	if extra := rest.skipBlanks(0); extra < len(rest.text) {
 		msg := fmt.Sprintf("extra text (%s) after attribute value will be ignored", Clip(rest.text[extra:]))
-		r.report(rest, extra, &Problem{Severity: Warning, Code: "extra-text", Msg: msg, Name: name})
+		r.reportProblem(rest, extra, &Problem{Severity: Warning, Code: "extra-text", Msg: msg, Name: name})
 	}
 	if len(text) > MaxLine {
-		r.wrong(l, offset, name, "text longer than %d bytes", MaxLine)
+		r.reportError(l, offset, name, "text longer than %d bytes", MaxLine)
 		return "", false
 	}
 	return text, true

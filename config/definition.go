@@ -22,29 +22,29 @@ type Definition struct {
 	// Secret: not everybody may read its file, or one that gives it a text.
 	Secret bool
 
-	Place Place
+	ExprLocation ExprLocation
 }
 
-// Place is where an expression stands: what messages about it need besides the expression. It does not hold on
+// ExprLocation is where an expression stands: what messages about it need besides the expression. It does not hold on
 // to the text of the file, unless the expression continues on further lines. The zero value is no place.
-type Place struct {
+type ExprLocation struct {
 	file   string
 	line   int
 	before string // the expression, in its line
 	joined *line  // an expression on several lines, which is its end; else nil
 }
 
-func newPlace(file string, l line, expr string) Place {
+func newExprLocation(file string, l line, expr string) ExprLocation {
 	part, column := l.locate(len(l.text) - len(expr))
 	if len(l.parts) > 1 || part.source[column-1:] != expr {
-		return Place{file: file, joined: &l}
+		return ExprLocation{file: file, joined: &l}
 	}
-	return Place{file: file, line: part.number, before: strings.Clone(part.source[:column-1])}
+	return ExprLocation{file: file, line: part.number, before: strings.Clone(part.source[:column-1])}
 }
 
 // Problem has the place of a byte of the expression, and no message yet: the place behind its last byte for any offset from
 // len(expr) on, that of its first for a negative one.
-func (p Place) Problem(expr string, offset int) *Problem {
+func (p ExprLocation) Problem(expr string, offset int) *Problem {
 	offset = max(0, min(offset, len(expr)))
 	number, source, column := p.line, p.before+expr, len(p.before)+1+offset
 	if p.joined != nil {

@@ -46,10 +46,10 @@
 // files when there was a change, every minute anyway, and every 10 s while the kernel cannot tell. It
 // compares contents, and leaves files time that look half-written. docs/configuration.md has the rules.
 //
-//	Run      goroutine of the caller: looks, compares, announces; owns all but what Took shares
-//	pump     a goroutine of each notifier: takes what the kernel tells, for fsnotify holds the lock that
+//	Run      goroutine of the caller: looks, compares, announces; owns all but what RecordLoad shares
+//	forwardEvents  a goroutine of each notifier: takes what the kernel tells, for fsnotify holds the lock that
 //	         Run needs for a new watch while nobody takes; ends with the notifier, which Run waits for
-//	Took     from anywhere; mu guards what was loaded and what was announced, and nothing waits under it
+//	RecordLoad  from anywhere; mu guards what was loaded and what was announced, and nothing waits under it
 //
 // The package knows nothing of expressions. Only a Watcher starts goroutines and writes a log.
 //

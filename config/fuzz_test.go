@@ -39,7 +39,7 @@ func FuzzRead(f *testing.F) {
 			require.NotEmpty(t, d.Expr)
 			require.Equal(t, d.Name[0], lines[d.Pos.Line-1][d.Pos.Column-1])
 			for i := range len(d.Expr) {
-				at := d.Place.Problem(d.Expr, i).Pos
+				at := d.ExprLocation.Problem(d.Expr, i).Pos
 				require.Equal(t, d.Expr[i], lines[at.Line-1][at.Column-1], "byte %d of %q at %s", i, d.Expr, at)
 			}
 		}

@@ -22,26 +22,26 @@ import (
 // Whoever can write a file decides what the collector serves, so a file or directory that everybody
 // can write is refused, and one that its group can write is reported.
 func Load(paths []string, accept func(*Definition) error) Loaded {
-	return Loading{Accept: accept}.Load(paths)
+	return LoadOptions{Accept: accept}.Load(paths)
 }
 
-// Loading says how path lists are read, beyond [Load].
-type Loading struct {
+// LoadOptions says how path lists are read, beyond [Load].
+type LoadOptions struct {
 	// Accept judges an expression when its line has been read; nil takes all. A definition that it returns an error for is
 	// reported with the error's text, at its [Offset] of Expr, and does not exist for what follows.
 	Accept func(*Definition) error
 
-	// Called returns what a file or directory is called in all that is loaded, by its path. nil: its path.
-	Called func(path string) string
+	// DisplayName returns what a file or directory is called in all that is loaded, by its path. nil: its path.
+	DisplayName func(path string) string
 
-	// Missing is how grave it is that a component of the path list does not exist.
-	Missing Severity
+	// MissingSeverity is how grave it is that a component of the path list does not exist.
+	MissingSeverity Severity
 }
 
 // Load is [Load] this way.
-func (o Loading) Load(paths []string) Loaded {
-	l := &loader{Loading: o, names: map[string]*entry{}}
-	l.paths(paths)
+func (o LoadOptions) Load(paths []string) Loaded {
+	l := &loader{LoadOptions: o, names: map[string]*namedDefinition{}}
+	l.loadPaths(paths)
 	return l.finish()
 }
 
@@ -62,18 +62,18 @@ func (l *Loaded) Covers(file string) bool {
 
 // loader collects what the files of a load hold.
 type loader struct {
-	Loading
+	LoadOptions
 	scanning   bool // files are read and not understood
 	out        Loaded
-	names      map[string]*entry
+	names      map[string]*namedDefinition
 	generation int // of the file being read, from 1
 	files      int
 	size       int64           // bytes read
-	closed     map[string]bool // folders that not everybody can get through, as far as they have been looked at
+	closedDirs map[string]bool // folders that not everybody can get through, as far as they have been looked at
 }
 
-// entry is the definition that a name means so far, and who gave it and its texts.
-type entry struct {
+// namedDefinition is the definition that a name means so far, and who gave it and its texts.
+type namedDefinition struct {
 	definition    *Definition
 	generation    int
 	oneLine, help origin
@@ -86,10 +86,10 @@ type origin struct {
 
 // name is what a file or directory is called.
 func (l *loader) name(path string) string {
-	if l.Called == nil {
+	if l.DisplayName == nil {
 		return path
 	}
-	return l.Called(path)
+	return l.DisplayName(path)
 }
 
 // finish drops the definitions that later ones replace.
@@ -98,113 +98,113 @@ func (l *loader) finish() Loaded {
 	return l.out
 }
 
-func (l *loader) paths(paths []string) {
+func (l *loader) loadPaths(paths []string) {
 	for _, path := range paths {
-		l.path(path)
+		l.loadPath(path)
 	}
 }
 
-// path loads a component of the path list.
-func (l *loader) path(path string) {
+// loadPath loads a component of the path list.
+func (l *loader) loadPath(path string) {
 	if path == "" {
-		l.unread(path, Error, errEmptyPath)
+		l.reportUnread(path, Error, errEmptyPath)
 		return
 	}
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		l.unread(path, l.Missing, err)
+		l.reportUnread(path, l.MissingSeverity, err)
 	case err != nil:
-		l.unread(path, Error, err)
+		l.reportUnread(path, Error, err)
 	case info.IsDir():
-		l.directory(path, info, nil)
+		l.loadDirectory(path, info, nil)
 	default:
-		l.file(path)
+		l.loadFile(path)
 	}
 }
 
 var (
-	errEmptyPath   = errors.New("empty path")
-	errEverybody   = errors.New("everyone can write to it")
-	errTooLarge    = fmt.Errorf("larger than %d bytes", MaxFileSize)
-	errTotalSize   = fmt.Errorf("more than %d bytes with the files before it", MaxTotalSize)
-	errTooMany     = fmt.Errorf("more than %d files", MaxFiles)
-	errTooDeep     = fmt.Errorf("more than %d levels of directories", MaxDepth)
-	errLinkedCycle = errors.New("symbolic link to a directory that contains it")
+	errEmptyPath     = errors.New("empty path")
+	errWorldWritable = errors.New("everyone can write to it")
+	errTooLarge      = fmt.Errorf("larger than %d bytes", MaxFileSize)
+	errTotalSize     = fmt.Errorf("more than %d bytes with the files before it", MaxTotalSize)
+	errTooMany       = fmt.Errorf("more than %d files", MaxFiles)
+	errTooDeep       = fmt.Errorf("more than %d levels of directories", MaxDepth)
+	errLinkedCycle   = errors.New("symbolic link to a directory that contains it")
 )
 
-// directory loads all files below a directory, sorted by name; above are the directories that it
+// loadDirectory loads all files below a directory, sorted by name; above are the directories that it
 // is in, as far as they belong to the load.
-func (l *loader) directory(path string, info os.FileInfo, above []os.FileInfo) {
+func (l *loader) loadDirectory(path string, info os.FileInfo, above []os.FileInfo) {
 	for _, dir := range above {
 		if os.SameFile(dir, info) {
-			l.problem(path, Warning, "linked-directory", errLinkedCycle)
+			l.reportFile(path, Warning, "linked-directory", errLinkedCycle)
 			return
 		}
 	}
 	if len(above) >= MaxDepth {
-		l.unread(path, Error, errTooDeep)
+		l.reportUnread(path, Error, errTooDeep)
 		return
 	}
-	if err := l.trust(path, info); err != nil {
-		l.unread(path, Error, err)
+	if err := l.checkWritable(path, info); err != nil {
+		l.reportUnread(path, Error, err)
 		return
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		l.unread(path, Error, err)
+		l.reportUnread(path, Error, err)
 	}
 	above = append(above[:len(above):len(above)], info)
 	for _, e := range entries {
 		if l.files >= MaxFiles {
-			l.unread(path, Error, errTooMany)
+			l.reportUnread(path, Error, errTooMany)
 			return
 		}
 		name := filepath.Join(path, e.Name())
-		if leftOut(e.Name()) {
+		if isSkipped(e.Name()) {
 			continue
 		}
 		info, err := os.Stat(name)
 		switch {
 		case err != nil:
 			if _, gone := os.Lstat(name); gone == nil { // else it was removed meanwhile
-				l.unread(name, Error, err)
+				l.reportUnread(name, Error, err)
 			}
 		case info.IsDir():
-			l.directory(name, info, above)
+			l.loadDirectory(name, info, above)
 		case info.Mode().IsRegular():
-			l.file(name)
+			l.loadFile(name)
 		default:
-			l.problem(name, Note, "not-regular", regular.ErrNotRegular)
+			l.reportFile(name, Note, "not-regular", regular.ErrNotRegular)
 		}
 	}
 }
 
-// file loads one file.
-func (l *loader) file(path string) {
+// loadFile loads one file.
+func (l *loader) loadFile(path string) {
 	l.files++
-	text, info, err := l.content(path)
+	text, info, err := l.readFile(path)
 	if err != nil {
-		l.unread(path, Error, err)
+		l.reportUnread(path, Error, err)
 		return
 	}
-	l.add(l.name(path), text, info.ModTime(), l.secret(path, info))
+	l.addFile(l.name(path), text, info.ModTime(), l.isSecret(path, info))
 }
 
-// add takes the text of a file.
-func (l *loader) add(path string, text []byte, modified time.Time, secret bool) {
+// addFile takes the text of a file.
+func (l *loader) addFile(path string, text []byte, modified time.Time, secret bool) {
 	source := Source{
 		Path: path, Size: int64(len(text)), ModTime: modified, Sum: sha256.Sum256(text), Secret: secret,
 		openEnd: len(text) == 0 || text[len(text)-1] != '\n',
 	}
 	if !l.scanning {
-		source.Incomplete = !l.read(path, string(text), secret)
+		source.Incomplete = !l.readDefinitions(path, string(text), secret)
 	}
 	l.out.Sources = append(l.out.Sources, source)
 }
 
-// content reads a file within the limits.
-func (l *loader) content(path string) ([]byte, os.FileInfo, error) {
+// readFile reads a file within the limits.
+func (l *loader) readFile(path string) ([]byte, os.FileInfo, error) {
 	f, err := regular.Open(path, os.O_RDONLY)
 	if err != nil {
 		return nil, nil, err
@@ -212,7 +212,7 @@ func (l *loader) content(path string) ([]byte, os.FileInfo, error) {
 	defer f.Close()
 	info, err := f.Stat()
 	if err == nil {
-		err = l.trust(path, info)
+		err = l.checkWritable(path, info)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -238,26 +238,26 @@ func ReadFile(path string) ([]byte, error) {
 	return text, err
 }
 
-// trust reports who can write a file or directory, and returns why it may not be read.
-func (l *loader) trust(path string, info os.FileInfo) error {
+// checkWritable reports who can write a file or directory, and returns why it may not be read.
+func (l *loader) checkWritable(path string, info os.FileInfo) error {
 	mode := info.Mode().Perm()
 	if mode&0o002 != 0 {
-		return fmt.Errorf("%w (mode %04o)", errEverybody, mode)
+		return fmt.Errorf("%w (mode %04o)", errWorldWritable, mode)
 	}
 	if mode&0o020 != 0 {
-		l.problem(path, Warning, "group-writable", fmt.Errorf("its group can write to it (mode %04o)", mode))
+		l.reportFile(path, Warning, "group-writable", fmt.Errorf("its group can write to it (mode %04o)", mode))
 	}
 	return nil
 }
 
-// unread reports a file or directory that was not read.
-func (l *loader) unread(path string, severity Severity, err error) {
+// reportUnread reports a file or directory that was not read.
+func (l *loader) reportUnread(path string, severity Severity, err error) {
 	l.out.Sources = append(l.out.Sources, Source{Path: l.name(path), Err: err})
-	l.problem(path, severity, "unread", err)
+	l.reportFile(path, severity, "unread", err)
 }
 
-// problem reports a file or directory as a whole.
-func (l *loader) problem(path string, severity Severity, code string, err error) {
+// reportFile reports a file or directory as a whole.
+func (l *loader) reportFile(path string, severity Severity, code string, err error) {
 	reason := err
 	if pathError, ok := errors.AsType[*fs.PathError](err); ok {
 		reason = pathError.Err // the path is in front already

@@ -211,7 +211,7 @@ func TestLoad(t *testing.T) {
 			inTree(t, row.files)
 			loaded := Load(row.paths, nil)
 			assert.Equal(t, row.want, places(loaded))
-			assert.Equal(t, loaded.state().digest, scan(row.paths).digest, "else the watcher would never be content")
+			assert.Equal(t, loaded.state().digest, scanFiles(row.paths).digest, "else the watcher would never be content")
 		})
 	}
 }
@@ -248,7 +248,7 @@ func TestLoadJudgesWhoCanWrite(t *testing.T) {
 			}
 			loaded := Load([]string{"d"}, nil)
 			assert.Equal(t, row.want, places(loaded))
-			assert.Equal(t, loaded.state().digest, scan([]string{"d"}).digest)
+			assert.Equal(t, loaded.state().digest, scanFiles([]string{"d"}).digest)
 		})
 	}
 }
@@ -325,7 +325,7 @@ func TestLoadDescribesItsSources(t *testing.T) {
 	assert.Equal(t, want, loaded.Sources[0])
 
 	assert.Equal(t, "g", loaded.Sources[1].Path)
-	assert.ErrorIs(t, loaded.Sources[1].Err, errEverybody)
+	assert.ErrorIs(t, loaded.Sources[1].Err, errWorldWritable)
 	assert.Equal(t, "h", loaded.Sources[2].Path)
 	assert.ErrorIs(t, loaded.Sources[2].Err, fs.ErrNotExist)
 	for i, p := range loaded.Problems {
@@ -400,8 +400,8 @@ func TestLoadDefault(t *testing.T) {
 		"etc/pmdaderived/site.conf a=1",
 		"var/config/derived note: no such file or directory",
 		"var/config/pmdaderived note: no such file or directory",
-	}, places(Loading{Missing: Note}.Load(DefaultPaths(conf))))
-	assert.Equal(t, places(Loading{Missing: Note}.Load(DefaultPaths(conf)))[:1], places(Load(DefaultPaths(conf), nil))[:1])
+	}, places(LoadOptions{MissingSeverity: Note}.Load(DefaultPaths(conf))))
+	assert.Equal(t, places(LoadOptions{MissingSeverity: Note}.Load(DefaultPaths(conf)))[:1], places(Load(DefaultPaths(conf), nil))[:1])
 }
 
 func TestSplitPaths(t *testing.T) {

@@ -20,33 +20,33 @@ type kernel interface {
 	Close() error
 }
 
-// feed is a kernel with what it tells.
-type feed struct {
+// eventSource is a kernel with what it tells.
+type eventSource struct {
 	kernel
 	events <-chan fsnotify.Event
 	errors <-chan error
 }
 
-func openFeed() (feed, error) {
+func openEventSource() (eventSource, error) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
-		return feed{}, err
+		return eventSource{}, err
 	}
-	return feed{kernel: w, events: w.Events, errors: w.Errors}, nil
+	return eventSource{kernel: w, events: w.Events, errors: w.Errors}, nil
 }
 
 // notifier follows the places of a path list through the kernel.
 type notifier struct {
-	feed
-	tell   func()                   // called from a goroutine of its own for every event that matters
-	places atomic.Pointer[placeSet] // what matters
-	done   chan struct{}            // closed when nothing comes any more
+	eventSource
+	wakeRun func()                    // called from a goroutine of its own for every event that matters
+	dirs    atomic.Pointer[watchDirs] // what matters
+	done    chan struct{}             // closed when nothing comes any more
 }
 
-func newNotifier(f feed, tell func()) *notifier {
-	n := &notifier{feed: f, tell: tell, done: make(chan struct{})}
-	n.places.Store(&placeSet{})
-	go n.pump()
+func newNotifier(f eventSource, tell func()) *notifier {
+	n := &notifier{eventSource: f, wakeRun: tell, done: make(chan struct{})}
+	n.dirs.Store(&watchDirs{})
+	go n.forwardEvents()
 	return n
 }
 
@@ -56,9 +56,9 @@ func (n *notifier) close() {
 	<-n.done
 }
 
-// pump takes events as they come, whatever the owner of the notifier is doing: while fsnotify waits
+// forwardEvents takes events as they come, whatever the owner of the notifier is doing: while fsnotify waits
 // for somebody to take an error it may hold the lock that Add and Remove need.
-func (n *notifier) pump() {
+func (n *notifier) forwardEvents() {
 	defer close(n.done)
 	for {
 		select {
@@ -66,23 +66,23 @@ func (n *notifier) pump() {
 			if !ok {
 				return
 			}
-			if n.places.Load().matters(filepath.Clean(e.Name)) { // below / it begins with two slashes
-				n.tell()
+			if n.dirs.Load().matters(filepath.Clean(e.Name)) { // below / it begins with two slashes
+				n.wakeRun()
 			}
 		case _, ok := <-n.errors:
 			if !ok {
 				return
 			}
-			n.tell() // events were lost: whatever they were about is looked at
+			n.wakeRun() // events were lost: whatever they were about is looked at
 		}
 	}
 }
 
 // follow has the kernel watch the places that a path list has now. If these change meanwhile, it tells. It returns
 // the first error that leaves a place unwatched.
-func (n *notifier) follow(paths []string) error {
-	all := trace(paths)
-	before := n.places.Swap(&all)
+func (n *notifier) watch(paths []string) error {
+	all := findWatchDirs(paths)
+	before := n.dirs.Swap(&all)
 	for dir := range *before {
 		if all[dir] == nil {
 			_ = n.Remove(dir) // the kernel may have done so already
@@ -96,8 +96,8 @@ func (n *notifier) follow(paths []string) error {
 			failed = &fs.PathError{Op: "watch", Path: dir, Err: err}
 		}
 	}
-	if !reflect.DeepEqual(trace(paths), all) {
-		n.tell()
+	if !reflect.DeepEqual(findWatchDirs(paths), all) {
+		n.wakeRun()
 	}
 	return failed
 }

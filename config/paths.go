@@ -33,17 +33,17 @@ func Shipped(conf PCPConf, file string) bool {
 	return slices.ContainsFunc(paths[:len(paths)-1], func(dir string) bool { return strings.HasPrefix(file, dir+"/") })
 }
 
-// OfClients reports whether a file is where PCP's clients look by themselves for definitions that they compute.
-func OfClients(conf PCPConf, file string) bool {
+// ReadByClients reports whether a file is where PCP's clients look by themselves for definitions that they compute.
+func ReadByClients(conf PCPConf, file string) bool {
 	return strings.HasPrefix(file, DefaultPaths(conf)[0]+"/")
 }
 
-// leftOut reports whether a file or directory in a directory is left out because of its name, without definitions: tests
+// isSkipped reports whether a file or directory in a directory is left out because of its name, without definitions: tests
 // of definitions, which lie beside them, copies that people keep, and what nobody put there on purpose: what editors,
 // package managers and NFS leave behind, Kubernetes' ..data, and what Ansible renames when it is written. Because later
 // files replace definitions of earlier ones, an old copy beside a file would win over it. Other hidden files are read, as
 // libpcp does.
-func leftOut(name string) bool {
+func isSkipped(name string) bool {
 	patterns := []string{
 		"..*", ".#*", ".nfs*", ".ansible_tmp*", "#", "#*#",
 		"*.test", "*~", ".*.sw?", "*.bak", "*.orig", "*.old", "*.rej", "*.save", "*.swp", "*.tmp",

@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// placeSet holds the directories whose entries decide what a path list means, by their paths, in which no
+// watchDirs holds the directories whose entries decide what a path list means, by their paths, in which no
 // component is a symbolic link.
-type placeSet map[string]*place
+type watchDirs map[string]*watchDir
 
-// place says which entries of a directory matter: those with these names, whether they exist or not, or all.
-type place struct {
+// watchDir says which entries of a directory matter: those with these names, whether they exist or not, or all.
+type watchDir struct {
 	names map[string]bool
 	whole bool
 }
 
 // matters reports whether an event at a path concerns the places: one of them, or an entry that matters.
-func (s placeSet) matters(path string) bool {
+func (s watchDirs) matters(path string) bool {
 	if s[path] != nil {
 		return true
 	}
@@ -29,11 +29,11 @@ func (s placeSet) matters(path string) bool {
 // maxLinks is how many symbolic links one path may lead through, as in the kernel.
 const maxLinks = 40
 
-// trace finds the places of a path list: the directories in it with those below, the entries of their parents, and the
+// findWatchDirs finds the places of a path list: the directories in it with those below, the entries of their parents, and the
 // entries for files, for links on the way, and for what does not exist yet. Other directories on the way are no places:
 // somebody may change them all the time, and a rename there is rare.
-func trace(paths []string) placeSet {
-	t := tracer{places: placeSet{}}
+func findWatchDirs(paths []string) watchDirs {
+	t := dirFinder{dirs: watchDirs{}}
 	for _, path := range paths {
 		if path == "" {
 			continue
@@ -46,19 +46,19 @@ func trace(paths []string) placeSet {
 			}
 			path = dir + "/" + path
 		}
-		t.follow("/", path, 0)
+		t.addPath("/", path, 0)
 	}
-	return t.places
+	return t.dirs
 }
 
-type tracer struct {
-	places  placeSet
+type dirFinder struct {
+	dirs    watchDirs
 	entries int // directories and links of whole directories
 }
 
 // follow goes from a directory, whose path has no link, along a path. depth counts whole directories
 // above.
-func (t *tracer) follow(dir, path string, depth int) {
+func (t *dirFinder) addPath(dir, path string, depth int) {
 	rest := strings.Split(path, "/")
 	for links := 0; len(rest) > 0; {
 		name := rest[0]
@@ -76,7 +76,7 @@ func (t *tracer) follow(dir, path string, depth int) {
 			dir = next
 			continue
 		}
-		t.place(dir).names[name] = true
+		t.watchDir(dir).names[name] = true
 		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
 			return
 		}
@@ -89,13 +89,13 @@ func (t *tracer) follow(dir, path string, depth int) {
 		}
 		rest = append(strings.Split(target, "/"), rest...)
 	}
-	t.place(filepath.Dir(dir)).names[filepath.Base(dir)] = true
-	t.directory(dir, depth)
+	t.watchDir(filepath.Dir(dir)).names[filepath.Base(dir)] = true
+	t.addTree(dir, depth)
 }
 
 // directory makes a directory whose files are read a place, and those below.
-func (t *tracer) directory(dir string, depth int) {
-	p := t.place(dir)
+func (t *dirFinder) addTree(dir string, depth int) {
+	p := t.watchDir(dir)
 	if p.whole || depth >= MaxDepth {
 		return
 	}
@@ -110,26 +110,26 @@ func (t *tracer) directory(dir string, depth int) {
 	}
 	for _, e := range entries {
 		isDir, isLink := e.IsDir(), e.Type()&fs.ModeSymlink != 0
-		if leftOut(e.Name()) || !isDir && !isLink {
+		if isSkipped(e.Name()) || !isDir && !isLink {
 			continue
 		}
 		if t.entries++; t.entries > MaxFiles {
 			return
 		}
 		if isDir {
-			t.directory(filepath.Join(dir, e.Name()), depth+1)
+			t.addTree(filepath.Join(dir, e.Name()), depth+1)
 		} else {
-			t.follow(dir, e.Name(), depth+1)
+			t.addPath(dir, e.Name(), depth+1)
 		}
 	}
 }
 
-// place returns the place of a directory.
-func (t *tracer) place(dir string) *place {
-	p := t.places[dir]
+// watchDir returns the place of a directory.
+func (t *dirFinder) watchDir(dir string) *watchDir {
+	p := t.dirs[dir]
 	if p == nil {
-		p = &place{names: map[string]bool{}}
-		t.places[dir] = p
+		p = &watchDir{names: map[string]bool{}}
+		t.dirs[dir] = p
 	}
 	return p
 }

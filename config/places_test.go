@@ -13,7 +13,7 @@ import (
 )
 
 // placesBelow writes the places below a folder as "directory: what matters in it".
-func placesBelow(root string, all placeSet) []string {
+func placesBelow(root string, all watchDirs) []string {
 	var lines []string
 	for _, dir := range slices.Sorted(maps.Keys(all)) {
 		name, below := strings.CutPrefix(dir, root)
@@ -72,7 +72,7 @@ func TestTrace(t *testing.T) {
 				}
 				paths = append(paths, path)
 			}
-			assert.Equal(t, row.want, placesBelow(root, trace(paths)))
+			assert.Equal(t, row.want, placesBelow(root, findWatchDirs(paths)))
 		})
 	}
 }
@@ -81,11 +81,11 @@ func TestTraceOfARelativePath(t *testing.T) {
 	inTree(t, files{"d/f": ""})
 	dir, err := os.Getwd()
 	require.NoError(t, err)
-	assert.Equal(t, trace([]string{dir + "/d/f"}), trace([]string{"d/f"}))
+	assert.Equal(t, findWatchDirs([]string{dir + "/d/f"}), findWatchDirs([]string{"d/f"}))
 }
 
 func TestPlacesMatter(t *testing.T) {
-	all := placeSet{"/etc": {names: map[string]bool{"defs": true}}, "/etc/defs": {whole: true}}
+	all := watchDirs{"/etc": {names: map[string]bool{"defs": true}}, "/etc/defs": {whole: true}}
 	for path, want := range map[string]bool{
 		"/etc":            true, // it may be another one now
 		"/etc/defs":       true,
@@ -105,13 +105,13 @@ func TestTraceStaysOutsideOfWhatLoadRefuses(t *testing.T) {
 	d.chmod("d", 0o777)
 	root, err := filepath.EvalSymlinks(d.dir)
 	require.NoError(t, err)
-	assert.Equal(t, []string{": d", "/d:"}, placesBelow(root, trace([]string{root + "/d"})))
+	assert.Equal(t, []string{": d", "/d:"}, placesBelow(root, findWatchDirs([]string{root + "/d"})))
 }
 
 func TestTraceLimits(t *testing.T) {
 	deep := strings.Repeat("d/", MaxDepth+3)
 	d := newTree(t, map[string]string{deep + "f": ""})
-	all := trace([]string{d.path("d")})
+	all := findWatchDirs([]string{d.path("d")})
 	whole := 0
 	for _, p := range all {
 		if p.whole {

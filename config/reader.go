@@ -17,26 +17,26 @@ type reader struct {
 	scan     scanner
 	problems int
 	complete bool
-	hidden   bool     // not everybody may read the file
+	secret   bool     // not everybody may read the file
 	ignored  []string // codes that the comments right above name
 }
 
-// read reads the text of a file and reports whether it got to the end.
-func (l *loader) read(file, text string, secret bool) (complete bool) {
+// readDefinitions reads the text of a file and reports whether it got to the end.
+func (l *loader) readDefinitions(file, text string, secret bool) (complete bool) {
 	l.generation++
 	r := reader{
-		loader: l, file: file, scan: scanner{text: strings.TrimPrefix(text, byteOrderMark), number: 1}, complete: true, hidden: secret,
+		loader: l, file: file, scan: scanner{text: strings.TrimPrefix(text, byteOrderMark), number: 1}, complete: true, secret: secret,
 	}
 	for r.complete && !r.scan.atEnd() {
-		r.statement(r.scan.line())
+		r.readLine(r.scan.line())
 	}
 	return r.complete
 }
 
-// statement reads a line. The order of the checks is libpcp's.
-func (r *reader) statement(l line) {
+// readLine reads a line. The order of the checks is libpcp's.
+func (r *reader) readLine(l line) {
 	if strings.HasPrefix(l.text, "#") {
-		r.comment(l)
+		r.readComment(l)
 		return
 	}
 	ignored := r.ignored
@@ -46,12 +46,12 @@ func (r *reader) statement(l line) {
 		return
 	}
 	if l.tooLong {
-		r.wrong(l, start, "", "line longer than %d bytes or %d continuations", MaxLine, MaxContinuations)
+		r.reportError(l, start, "", "line longer than %d bytes or %d continuations", MaxLine, MaxContinuations)
 		return
 	}
 	equals := strings.IndexByte(l.text, '=')
 	if equals < 0 {
-		r.wrong(l, len(strings.TrimRight(l.text, blank.All)), "", "missing ``='' after derived metric name")
+		r.reportError(l, len(strings.TrimRight(l.text, blank.All)), "", "missing ``='' after derived metric name")
 		return
 	}
 	nameEnd := equals
@@ -61,66 +61,66 @@ func (r *reader) statement(l line) {
 	}
 	name := strings.TrimRight(l.text[min(start, nameEnd):nameEnd], blank.All)
 	if name == "" {
-		r.wrong(l, start, "", "derived metric name missing")
+		r.reportError(l, start, "", "derived metric name missing")
 		return
 	}
 	if !pdu.LegalName(name) {
-		r.wrong(l, start, "", "illegal derived metric name (%s)", Clip(name))
+		r.reportError(l, start, "", "illegal derived metric name (%s)", Clip(name))
 		return
 	}
 	if paren >= 0 {
-		r.attribute(l, name, start, paren, equals)
+		r.readAttribute(l, name, start, paren, equals)
 	} else {
-		r.definition(l, name, start, equals, ignored)
+		r.readDefinition(l, name, start, equals, ignored)
 	}
 }
 
-func (r *reader) definition(l line, name string, start, equals int, ignored []string) {
+func (r *reader) readDefinition(l line, name string, start, equals int, ignored []string) {
 	expr := strings.TrimLeft(l.text[equals+1:], blank.All)
 	if expr == "" {
-		r.wrong(l, equals+1, name, "expression missing")
+		r.reportError(l, equals+1, name, "expression missing")
 		return
 	}
 	exprAt := len(l.text) - len(expr)
 	if n, p := checkText(expr); p != nil {
 		p.Name = name
-		r.report(l, exprAt+n, p)
+		r.reportProblem(l, exprAt+n, p)
 		if p.Severity == Error {
 			return
 		}
 	}
 	d := &Definition{
-		Name: name, Pos: r.position(l, start), Expr: expr, Ignored: ignored, Secret: r.hidden, Place: newPlace(r.file, l, expr),
+		Name: name, Pos: r.position(l, start), Expr: expr, Ignored: ignored, Secret: r.secret, ExprLocation: newExprLocation(r.file, l, expr),
 	}
 
 	old := r.names[name]
 	if old != nil && old.generation == r.generation {
-		r.wrong(l, start, name, "Duplicate global derived metric name (first defined in line %d)", old.definition.Pos.Line)
+		r.reportError(l, start, name, "Duplicate global derived metric name (first defined in line %d)", old.definition.Pos.Line)
 		return
 	}
 	if old == nil && len(r.names) >= MaxDefinitions {
 		r.complete = false
-		r.wrong(l, start, name, "more than %d definitions; the rest of the file is not read", MaxDefinitions)
+		r.reportError(l, start, name, "more than %d definitions; the rest of the file is not read", MaxDefinitions)
 		return
 	}
 	if r.Accept != nil {
 		if err := r.Accept(d); err != nil {
-			r.refuse(l, exprAt, d, err)
+			r.reportRefused(l, exprAt, d, err)
 			return
 		}
 	}
 	if old != nil && (old.definition.Pos != d.Pos || old.definition.Expr != d.Expr) {
 		msg := "replaces the definition at " + old.definition.Pos.String()
-		r.report(l, start, &Problem{Severity: Note, Code: "replaced-definition", Msg: msg, Name: name, Replaced: old.definition.Pos})
+		r.reportProblem(l, start, &Problem{Severity: Note, Code: "replaced-definition", Msg: msg, Name: name, Replaced: old.definition.Pos})
 	}
-	r.names[name] = &entry{definition: d, generation: r.generation}
+	r.names[name] = &namedDefinition{definition: d, generation: r.generation}
 	r.out.Definitions = append(r.out.Definitions, d)
 }
 
-// refuse reports an error of Accept.
-func (r *reader) refuse(l line, exprAt int, d *Definition, err error) {
+// reportRefused reports an error of Accept.
+func (r *reader) reportRefused(l line, exprAt int, d *Definition, err error) {
 	offset := max(0, min(Offset(err), len(d.Expr)))
-	r.report(l, exprAt+offset, &Problem{Msg: cmp.Or(err.Error(), "syntax error"), Name: d.Name, Err: err})
+	r.reportProblem(l, exprAt+offset, &Problem{Msg: cmp.Or(err.Error(), "syntax error"), Name: d.Name, Err: err})
 }
 
 // checkText looks for bytes that cannot be sent or shown and returns the offset of the first. Texts
@@ -145,15 +145,15 @@ const (
 	ignoreWord  = "pmdaderived:ignore"
 )
 
-// comment reads a line that begins with #.
-func (r *reader) comment(l line) {
+// readComment reads a line that begins with #.
+func (r *reader) readComment(l line) {
 	if len(l.parts) > 1 {
-		r.report(l, l.parts[1].at, &Problem{Severity: Note, Code: "continued-comment", Msg: "this line is part of the comment above, which ends in a backslash"})
+		r.reportProblem(l, l.parts[1].at, &Problem{Severity: Note, Code: "continued-comment", Msg: "this line is part of the comment above, which ends in a backslash"})
 	}
 	codes, ok := strings.CutPrefix(strings.TrimLeft(l.text[1:], blank.All), ignoreWord)
 	if ok && (codes == "" || blank.Is(codes[0])) {
 		if strings.Trim(codes, blank.All) == "" {
-			r.report(l, len(l.text), &Problem{Severity: Note, Code: "ignored-nothing", Msg: "no code follows pmdaderived:ignore"})
+			r.reportProblem(l, len(l.text), &Problem{Severity: Note, Code: "ignored-nothing", Msg: "no code follows pmdaderived:ignore"})
 		}
 		r.ignored = append(r.ignored, strings.FieldsFunc(strings.Clone(codes), func(c rune) bool { return c == ',' || strings.ContainsRune(blank.All, c) })...)
 		return
@@ -167,7 +167,7 @@ func (r *reader) comment(l line) {
 	option = strings.Trim(option, blank.All)
 	value = strings.Trim(value, blank.All)
 	if !ok || option == "" || strings.ContainsAny(option, blank.All) || l.tooLong {
-		r.report(l, at, &Problem{Severity: Note, Code: "control-line", Msg: "control line without option=value is treated as a comment"})
+		r.reportProblem(l, at, &Problem{Severity: Note, Code: "control-line", Msg: "control line without option=value is treated as a comment"})
 		return
 	}
 	r.out.Controls = append(r.out.Controls, Control{Option: option, Value: value, Pos: r.position(l, at)})
@@ -178,13 +178,13 @@ func (r *reader) position(l line, offset int) Position {
 	return Position{File: r.file, Line: part.number, Column: column}
 }
 
-// wrong adds an error at an offset of a line's text; name is that of the definition, if any.
-func (r *reader) wrong(l line, offset int, name, format string, args ...any) {
-	r.report(l, offset, &Problem{Msg: fmt.Sprintf(format, args...), Name: name})
+// reportError adds an error at an offset of a line's text; name is that of the definition, if any.
+func (r *reader) reportError(l line, offset int, name, format string, args ...any) {
+	r.reportProblem(l, offset, &Problem{Msg: fmt.Sprintf(format, args...), Name: name})
 }
 
-// report adds a problem at an offset of a line's text.
-func (r *reader) report(l line, offset int, p *Problem) {
+// reportProblem adds a problem at an offset of a line's text.
+func (r *reader) reportProblem(l line, offset int, p *Problem) {
 	r.problems++
 	if r.problems > MaxProblems {
 		return

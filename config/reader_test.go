@@ -12,8 +12,8 @@ import (
 
 // readText reads the text of one file. The name of the file only serves positions and messages.
 func readText(file string, text []byte, accept func(*Definition) error) Loaded {
-	l := &loader{Loading: Loading{Accept: accept}, names: map[string]*entry{}}
-	l.add(file, text, time.Time{}, false)
+	l := &loader{LoadOptions: LoadOptions{Accept: accept}, names: map[string]*namedDefinition{}}
+	l.addFile(file, text, time.Time{}, false)
 	return l.finish()
 }
 
@@ -283,10 +283,10 @@ func TestDefinitionPositions(t *testing.T) {
 	d := find(t, readText("f", []byte(text), nil), "a.b")
 	require.Equal(t, "x  +  y", d.Expr)
 	for offset, want := range []string{"f:2:8", "f:3:1", "f:3:2", "f:3:3", "f:3:4", "f:5:1", "f:5:2", "f:5:3"} {
-		assert.Equal(t, want, d.Place.Problem(d.Expr, offset).Pos.String(), "offset %d", offset)
+		assert.Equal(t, want, d.ExprLocation.Problem(d.Expr, offset).Pos.String(), "offset %d", offset)
 	}
 	for offset, want := range map[int]string{0: "\ta.b = x\\\n\t      ^", 3: "  + \\\n  ^", 6: " y\n ^", 7: " y\n  ^"} {
-		p := d.Place.Problem(d.Expr, offset)
+		p := d.ExprLocation.Problem(d.Expr, offset)
 		assert.Equal(t, want, p.Line+"\n"+p.Caret)
 	}
 }

@@ -10,10 +10,10 @@ import (
 // it. Of what cannot be told so it is.
 func Secret(path string) bool {
 	info, err := os.Stat(path)
-	return err != nil || (&loader{}).secret(path, info)
+	return err != nil || (&loader{}).isSecret(path, info)
 }
 
-func (l *loader) secret(path string, info fs.FileInfo) bool {
+func (l *loader) isSecret(path string, info fs.FileInfo) bool {
 	const readable = 0o004
 	if info.Mode().Perm()&readable == 0 {
 		return true
@@ -25,13 +25,13 @@ func (l *loader) secret(path string, info fs.FileInfo) bool {
 			return true
 		}
 	}
-	return l.shut(filepath.Dir(path))
+	return l.isClosed(filepath.Dir(path))
 }
 
-// shut reports whether not everybody can get through a folder, or one of those above.
-func (l *loader) shut(dir string) bool {
+// isClosed reports whether not everybody can get through a folder, or one of those above.
+func (l *loader) isClosed(dir string) bool {
 	const searchable = 0o001
-	if is, known := l.closed[dir]; known {
+	if is, known := l.closedDirs[dir]; known {
 		return is
 	}
 	is := true
@@ -40,11 +40,11 @@ func (l *loader) shut(dir string) bool {
 		real, err = filepath.Abs(real)
 	}
 	if info, statErr := os.Stat(dir); err == nil && statErr == nil && info.Mode().Perm()&searchable != 0 {
-		is = real != "/" && l.shut(filepath.Dir(real))
+		is = real != "/" && l.isClosed(filepath.Dir(real))
 	}
-	if l.closed == nil {
-		l.closed = make(map[string]bool)
+	if l.closedDirs == nil {
+		l.closedDirs = make(map[string]bool)
 	}
-	l.closed[dir] = is
+	l.closedDirs[dir] = is
 	return is
 }

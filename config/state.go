@@ -9,22 +9,22 @@ import (
 	"syscall"
 )
 
-// state is what the files of a path list held at one moment, as far as it makes a difference to Load.
-type state struct {
-	digest  [sha256.Size]byte // of all that follows and of the problems with files as a whole
-	sources map[string]Source // by Path, made printable
-	passing bool              // something could not be read for a reason that goes away without a trace
+// fileState is what the files of a path list held at one moment, as far as it makes a difference to Load.
+type fileState struct {
+	digest    [sha256.Size]byte // of all that follows and of the problems with files as a whole
+	sources   map[string]Source // by Path, made printable
+	transient bool              // something could not be read for a reason that goes away without a trace
 }
 
-// scan finds the state that Load would see now.
-func scan(paths []string) state {
+// scanFiles finds the state that Load would see now.
+func scanFiles(paths []string) fileState {
 	l := &loader{scanning: true}
-	l.paths(paths)
+	l.loadPaths(paths)
 	return l.out.state()
 }
 
-func (l *Loaded) state() state {
-	s := state{sources: make(map[string]Source, len(l.Sources))}
+func (l *Loaded) state() fileState {
+	s := fileState{sources: make(map[string]Source, len(l.Sources))}
 	h := sha256.New()
 	for _, source := range l.Sources {
 		path := Printable(source.Path) // as it may be called already
@@ -32,7 +32,7 @@ func (l *Loaded) state() state {
 		fmt.Fprintf(h, "%s\x00", path)
 		if source.Err != nil {
 			fmt.Fprintf(h, "%v\x00", source.Err)
-			s.passing = s.passing || passing(source.Err)
+			s.transient = s.transient || isTransient(source.Err)
 		}
 		fmt.Fprintf(h, "%t\x00", source.Secret)
 		h.Write(source.Sum[:])
@@ -46,9 +46,9 @@ func (l *Loaded) state() state {
 	return s
 }
 
-// passing reports whether an attempt to read failed because the system was short of something, or
+// isTransient reports whether an attempt to read failed because the system was short of something, or
 // somebody had a lease on the file. When that is over, no event tells.
-func passing(err error) bool {
+func isTransient(err error) bool {
 	errno, ok := errors.AsType[syscall.Errno](err)
 	return ok && slices.Contains([]syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EIO, syscall.EAGAIN}, errno)
 }
@@ -56,7 +56,7 @@ func passing(err error) bool {
 // halfWritten reports whether now may be a moment in the middle of a change from before: a file that
 // is gone or has become shorter may be one that is written anew, one whose last line has no end may
 // not have come to its end.
-func halfWritten(before, now state) bool {
+func halfWritten(before, now fileState) bool {
 	for path, was := range before.sources {
 		if was.Err != nil || was.Size == 0 {
 			continue

@@ -59,8 +59,8 @@ func (s *watching) start() {
 
 // load is what the agent does when it is told of a change.
 func (s *watching) load() bool {
-	loaded := Loading{Called: Printable}.Load(s.paths)
-	if !s.Took(&loaded) {
+	loaded := LoadOptions{DisplayName: Printable}.Load(s.paths)
+	if !s.RecordLoad(&loaded) {
 		return false
 	}
 	var names []string
@@ -286,7 +286,7 @@ func TestWatchIgnores(t *testing.T) {
 			s := newWatching(t, d.path("d"))
 			s.watched()
 			d.do(row.steps)
-			time.Sleep(3 * quiet / 2) // for a look to take place
+			time.Sleep(3 * quietTime / 2) // for a look to take place
 			d.put("d/end", "end = 1\n")
 			assert.Equal(t, 1, s.await("end=1 a=1"), "only the file that ends the test")
 		})
@@ -296,19 +296,19 @@ func TestWatchIgnores(t *testing.T) {
 // A directory that comes in the place of another is watched, even if its path stays the same and nothing told of it.
 func TestNotifierFollowsTheFiles(t *testing.T) {
 	d := newTree(t, files{"d/e/f/g": "a = 1\n", "new/e/f/g": "a = 2\n", "far/g": "a = 3\n"})
-	f, err := openFeed()
+	f, err := openEventSource()
 	require.NoError(t, err)
 	defer f.Close()
-	n := notifier{feed: f, tell: func() {}}
-	n.places.Store(&placeSet{})
+	n := notifier{eventSource: f, wakeRun: func() {}}
+	n.dirs.Store(&watchDirs{})
 	paths := []string{d.path("d/e/f")}
 	for _, steps := range []steps{nil, {"rename d old", "rename new d"}, {"remove d/e/f", "link d/e/f ../../far"}} {
 		d.do(steps)
-		require.NoError(t, n.follow(paths))
+		require.NoError(t, n.watch(paths))
 		d.put("d/e/f/g", "a = 4\n")
 		written, err := filepath.EvalSymlinks(d.path("d/e/f/g"))
 		require.NoError(t, err)
-		assert.True(t, n.places.Load().matters(written))
+		assert.True(t, n.dirs.Load().matters(written))
 		for told := (fsnotify.Event{}); told.Name != written || !told.Has(fsnotify.Write); {
 			select {
 			case told = <-f.events:
@@ -328,11 +328,11 @@ type fake struct {
 	errors chan error          // likewise
 }
 
-func (f *fake) open() (feed, error) {
+func (f *fake) open() (eventSource, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.events, f.errors = make(chan fsnotify.Event), make(chan error)
-	return feed{kernel: f, events: f.events, errors: f.errors}, nil
+	return eventSource{kernel: f, events: f.events, errors: f.errors}, nil
 }
 
 func (f *fake) Add(dir string) error {
@@ -386,7 +386,7 @@ func inBubble(t *testing.T, test func(t *testing.T, d tree, s *watching, f *fake
 	synctest.Test(t, func(t *testing.T) {
 		s := newWatching(t, d.path("d"))
 		f := &fake{}
-		s.open = f.open
+		s.openSource = f.open
 		s.start()
 		synctest.Wait()
 		test(t, d, s, f)
@@ -408,7 +408,7 @@ func TestWatchWaitsForQuiet(t *testing.T) {
 	inBubble(t, func(t *testing.T, d tree, s *watching, f *fake) {
 		for i := range 5 {
 			f.write(d, "a = 1"+strconv.Itoa(i)+"\nb = 2\n")
-			assert.Equal(t, "a=1 b=2", s.after(quiet-aBit), "event %d", i)
+			assert.Equal(t, "a=1 b=2", s.after(quietTime-aBit), "event %d", i)
 		}
 		assert.Equal(t, "a=14 b=2", s.after(aBit))
 		loads, _ := s.now()
@@ -418,13 +418,13 @@ func TestWatchWaitsForQuiet(t *testing.T) {
 
 func TestWatchDoesNotWaitForEver(t *testing.T) {
 	inBubble(t, func(t *testing.T, d tree, s *watching, f *fake) {
-		for i := range int(11 * delayLimit / (2 * quiet)) { // for 2.75 s
+		for i := range int(11 * delayLimit / (2 * quietTime)) { // for 2.75 s
 			f.write(d, "a = "+strconv.Itoa(100+i)+"\nb = 2\n")
-			s.after(quiet / 2)
+			s.after(quietTime / 2)
 		}
 		loads, _ := s.now()
 		assert.Equal(t, 2, loads)
-		assert.Equal(t, "a=319 b=2", s.after(quiet))
+		assert.Equal(t, "a=319 b=2", s.after(quietTime))
 	})
 }
 
@@ -434,7 +434,7 @@ func TestWatchAnnouncesOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newWatching(t, d.path("d"))
 		f := &fake{}
-		s.open = f.open
+		s.openSource = f.open
 		announced := 0
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
@@ -451,14 +451,14 @@ func TestWatchAnnouncesOnce(t *testing.T) {
 			assert.Equal(t, 1, announced)
 		}
 		f.write(d, "a = 3\n")
-		s.after(quiet)
+		s.after(quietTime)
 		assert.Equal(t, 2, announced, "another content is another change")
 
 		d.put("d/f", "a = 4\n") // just before it is loaded
 		assert.False(t, s.load())
 		_, served := s.now()
 		assert.Equal(t, "a=1", served)
-		s.after(quiet)
+		s.after(quietTime)
 		assert.Equal(t, 3, announced)
 		assert.True(t, s.load())
 
@@ -477,10 +477,10 @@ func TestWatchComparesWithWhatWasLoaded(t *testing.T) {
 	d := newTree(t, map[string]string{"d/f": "a = 1\n"})
 	synctest.Test(t, func(t *testing.T) {
 		s := newWatching(t, d.path("d"))
-		s.open = (&fake{}).open
+		s.openSource = (&fake{}).open
 		d.put("d/f", "a = 2\n")
 		s.start()
-		assert.Equal(t, "a=2", s.after(quiet))
+		assert.Equal(t, "a=2", s.after(quietTime))
 		s.stop()
 	})
 }
@@ -489,9 +489,9 @@ func TestWatchLeavesHalfWrittenFilesTime(t *testing.T) {
 	t.Run("truncated and written later", func(t *testing.T) {
 		inBubble(t, func(t *testing.T, d tree, s *watching, f *fake) {
 			f.write(d, "")
-			assert.Equal(t, "a=1 b=2", s.after(quiet+settled-aBit))
+			assert.Equal(t, "a=1 b=2", s.after(quietTime+settleTime-aBit))
 			f.write(d, "a = 10\nb = 2\n")
-			assert.Equal(t, "a=10 b=2", s.after(quiet))
+			assert.Equal(t, "a=10 b=2", s.after(quietTime))
 			loads, _ := s.now()
 			assert.Equal(t, 1, loads)
 		})
@@ -500,38 +500,38 @@ func TestWatchLeavesHalfWrittenFilesTime(t *testing.T) {
 		inBubble(t, func(t *testing.T, d tree, s *watching, f *fake) {
 			for _, text := range []string{"", "a", "a = 3\n", "a = 3\nb =", "a = 3\nb = 45"} {
 				f.write(d, text)
-				assert.Equal(t, "a=1 b=2", s.after(settled-aBit))
+				assert.Equal(t, "a=1 b=2", s.after(settleTime-aBit))
 			}
 			f.write(d, "a = 3\nb = 45\n")
-			assert.Equal(t, "a=3 b=45", s.after(quiet))
+			assert.Equal(t, "a=3 b=45", s.after(quietTime))
 		})
 	})
 	t.Run("deleted and made again", func(t *testing.T) {
 		inBubble(t, func(t *testing.T, d tree, s *watching, f *fake) {
 			d.remove("d/f")
 			f.touched(d, "d/f")
-			assert.Equal(t, "a=1 b=2", s.after(settled-aBit))
+			assert.Equal(t, "a=1 b=2", s.after(settleTime-aBit))
 			f.write(d, "a = 3\nb = 2\n")
-			assert.Equal(t, "a=3 b=2", s.after(quiet))
+			assert.Equal(t, "a=3 b=2", s.after(quietTime))
 		})
 	})
 	t.Run("meant", func(t *testing.T) {
 		inBubble(t, func(t *testing.T, d tree, s *watching, f *fake) {
 			f.write(d, "")
-			assert.Empty(t, s.after(quiet+settled))
+			assert.Empty(t, s.after(quietTime+settleTime))
 		})
 	})
 	t.Run("but not for ever", func(t *testing.T) {
 		inBubble(t, func(t *testing.T, d tree, s *watching, f *fake) {
 			started := time.Now()
 			for i := 0; ; i++ {
-				require.Less(t, time.Since(started), patience+2*quiet)
+				require.Less(t, time.Since(started), settleLimit+2*quietTime)
 				f.write(d, "a="+strconv.Itoa(i)) // shorter, and another one every time
-				if s.after(quiet) != "a=1 b=2" {
+				if s.after(quietTime) != "a=1 b=2" {
 					break
 				}
 			}
-			assert.GreaterOrEqual(t, time.Since(started), patience)
+			assert.GreaterOrEqual(t, time.Since(started), settleLimit)
 		})
 	})
 }
@@ -541,7 +541,7 @@ func TestWatchSurvivesOverflow(t *testing.T) {
 	inBubble(t, func(t *testing.T, d tree, s *watching, f *fake) {
 		d.put("d/f", "a = 3\nb = 2\n")
 		f.fail(fsnotify.ErrEventOverflow)
-		assert.Equal(t, "a=3 b=2", s.after(quiet))
+		assert.Equal(t, "a=3 b=2", s.after(quietTime))
 		assert.Equal(t, []string{notified}, s.said())
 	})
 }
@@ -557,12 +557,12 @@ func TestWatchPollsWhereItIsNotified(t *testing.T) {
 			d := newTree(t, files{"a/b/d/f": "a = 1\nb = 2\n"})
 			synctest.Test(t, func(t *testing.T) {
 				s := newWatching(t, d.path("a/b/d"))
-				s.open = (&fake{}).open
+				s.openSource = (&fake{}).open
 				s.start()
 				synctest.Wait()
 				d.do(steps)
-				assert.Equal(t, "a=1 b=2", s.after(safetyNet-aBit))
-				assert.Equal(t, "a=3 b=2", s.after(aBit+settled))
+				assert.Equal(t, "a=1 b=2", s.after(slowPoll-aBit))
+				assert.Equal(t, "a=3 b=2", s.after(aBit+settleTime))
 				s.stop()
 			})
 		})
@@ -595,9 +595,9 @@ func TestWatchPollsWhenLimitsAreExhausted(t *testing.T) {
 					}
 					return nil
 				}
-				s.open = func() (feed, error) {
+				s.openSource = func() (eventSource, error) {
 					if err := fail(row.instances); err != nil {
-						return feed{}, err
+						return eventSource{}, err
 					}
 					return f.open()
 				}
@@ -610,7 +610,7 @@ func TestWatchPollsWhenLimitsAreExhausted(t *testing.T) {
 				s.start()
 				synctest.Wait()
 				d.put("d/f", "a = 2\n")
-				assert.Equal(t, "a=2", s.after(pollInterval+quiet))
+				assert.Equal(t, "a=2", s.after(fastPoll+quietTime))
 				s.after(time.Minute)
 				require.Len(t, s.log.AllEntries(), 1, "said once")
 				assert.Equal(t, logrus.WarnLevel, s.log.LastEntry().Level)
@@ -619,11 +619,11 @@ func TestWatchPollsWhenLimitsAreExhausted(t *testing.T) {
 				mu.Lock()
 				exhausted = false
 				mu.Unlock()
-				s.after(pollInterval)
+				s.after(fastPoll)
 				require.Len(t, s.log.AllEntries(), 2)
 				assert.Equal(t, notified, s.log.LastEntry().Message)
 				f.write(d, "a = 3\n")
-				assert.Equal(t, "a=3", s.after(quiet))
+				assert.Equal(t, "a=3", s.after(quietTime))
 				s.stop()
 			})
 		})
@@ -652,7 +652,7 @@ func TestWatchNeedsNotListWhatItPasses(t *testing.T) {
 					}
 					return nil
 				}}
-				s.open = f.open
+				s.openSource = f.open
 				s.start()
 				s.after(time.Minute)
 				s.stop()
@@ -679,7 +679,7 @@ func TestPassing(t *testing.T) {
 	} {
 		t.Run(row.err.Error(), func(t *testing.T) {
 			l := &Loaded{Sources: []Source{{Path: "/a"}, {Path: "/x", Err: row.err}}}
-			assert.Equal(t, row.want, l.state().passing)
+			assert.Equal(t, row.want, l.state().transient)
 		})
 	}
 }

@@ -34,7 +34,7 @@ func newDefinitionSource(o *options, log logrus.FieldLogger) *definitionSource {
 // Problems are logged when they are new.
 func (s *definitionSource) load() served.Config {
 	r := definitions.Reader{Paths: s.options.paths, Conf: s.options.conf, Before: s.last.Definitions, Called: config.Printable}.Read()
-	if !s.watcher.Took(&r.Loaded) {
+	if !s.watcher.RecordLoad(&r.Loaded) {
 		return s.last
 	}
 	read := config.Loaded{Sources: r.Sources} // the rest is not needed for long

@@ -43,7 +43,7 @@ func (t *invocation) readChecked(operands []string, offline bool) checkedFiles {
 		if !ok {
 			name = path
 		}
-		c.shipped[name], c.readByClients[name] = config.Shipped(t.conf, path), config.OfClients(t.conf, path)
+		c.shipped[name], c.readByClients[name] = config.Shipped(t.conf, path), config.ReadByClients(t.conf, path)
 		return name
 	}
 	if len(operands) == 0 {

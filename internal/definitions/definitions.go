@@ -53,16 +53,16 @@ func (f Reader) Read() Parsed {
 		known[p.Name] = p
 		return nil
 	}
-	loading := config.Loading{Accept: accept, Called: f.Called}
+	loading := config.LoadOptions{Accept: accept, DisplayName: f.Called}
 	paths := f.Paths
 	if paths == nil {
-		paths, loading.Missing = config.DefaultPaths(f.Conf), config.Note
+		paths, loading.MissingSeverity = config.DefaultPaths(f.Conf), config.Note
 	}
 	r.Loaded = loading.Load(paths)
 	r.applyControls(f.Conf.InDomConfig)
 	r.All = make([]served.Definition, 0, len(r.Definitions))
 	for _, d := range r.Definitions {
-		parsed, place := known[d.Name], d.Place // the last that was taken
+		parsed, place := known[d.Name], d.ExprLocation // the last that was taken
 		r.All = append(r.All, served.Definition{
 			Definition: parsed,
 			OneLine:    d.OneLine,

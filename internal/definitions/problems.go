@@ -106,7 +106,7 @@ func ProblemOf(d *config.Definition, f served.Fault) *config.Problem {
 
 // ProblemAt is a problem of a definition at a byte of its expression; -1: at its name.
 func ProblemAt(d *config.Definition, offset int) *config.Problem {
-	p := d.Place.Problem(d.Expr, offset)
+	p := d.ExprLocation.Problem(d.Expr, offset)
 	p.Name = d.Name
 	if offset < 0 {
 		if d.Pos.Line != p.Pos.Line { // the expression begins on a line below
