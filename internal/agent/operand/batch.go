@@ -17,12 +17,12 @@ type Source interface {
 type Batch[S Source] struct {
 	*List
 	Sources []S
-	places  []int32 // of the operands of each source in turn, in the list
+	indexes []int32 // of the operands of each source in turn, in the list
 }
 
-// Count calls yield with each source and how many values a sample of the batch has for it.
-func (b *Batch[S]) Count(s *Sample, yield func(source S, values int)) {
-	places := b.places
+// CountValues calls yield with each source and how many values a sample of the batch has for it.
+func (b *Batch[S]) CountValues(s *Sample, yield func(source S, values int)) {
+	places := b.indexes
 	for _, source := range b.Sources {
 		n, values := len(source.Operands()), 0
 		for _, at := range places[:n] {
@@ -42,8 +42,8 @@ func (b *Batch[S]) Size() int {
 	return values
 }
 
-// full reports whether b is still what make would make of the waiting sources.
-func (b *Batch[S]) full(waiting []S, operands, values int) bool {
+// matches reports whether b is still what make would make of the waiting sources.
+func (b *Batch[S]) matches(waiting []S, operands, values int) bool {
 	n := len(b.Sources)
 	if n == 0 || n > len(waiting) || !slices.Equal(b.Sources, waiting[:n]) {
 		return false
@@ -59,40 +59,40 @@ func (b *Batch[S]) full(waiting []S, operands, values int) bool {
 // at the same time.
 const maxBatches = 8
 
-// Batches makes batches. It remembers the last ones: those of the same sources are the same.
-type Batches[S Source] struct {
-	known []*Batch[S]        // the last one first
-	marks map[pdu.PMID]int32 // scratch space
+// BatchCache makes batches. It remembers the last ones: those of the same sources are the same.
+type BatchCache[S Source] struct {
+	recent  []*Batch[S]        // the last one first
+	indexOf map[pdu.PMID]int32 // scratch space
 }
 
-// Fill returns a batch of as many of the waiting sources, of which there is one, as one fetch may be for: it has
+// Batch returns a batch of as many of the waiting sources, of which there is one, as one fetch may be for: it has
 // at most so many operands and values, unless a single source has more. The operands of one source are never parted:
 // they have one time stamp.
-func (bs *Batches[S]) Fill(waiting []S, operands, values int) *Batch[S] {
-	for i, b := range bs.known {
-		if b.full(waiting, operands, values) {
-			copy(bs.known[1:i+1], bs.known)
-			bs.known[0] = b
+func (bs *BatchCache[S]) Batch(waiting []S, operands, values int) *Batch[S] {
+	for i, b := range bs.recent {
+		if b.matches(waiting, operands, values) {
+			copy(bs.recent[1:i+1], bs.recent)
+			bs.recent[0] = b
 			return b
 		}
 	}
-	if len(bs.known) < maxBatches {
-		bs.known = append(bs.known, nil)
+	if len(bs.recent) < maxBatches {
+		bs.recent = append(bs.recent, nil)
 	}
-	copy(bs.known[1:], bs.known)
-	bs.known[0] = bs.make(waiting, operands, values)
-	return bs.known[0]
+	copy(bs.recent[1:], bs.recent)
+	bs.recent[0] = bs.newBatch(waiting, operands, values)
+	return bs.recent[0]
 }
 
 // Forget drops all batches and the sources in them.
-func (bs *Batches[S]) Forget() { bs.known = nil }
+func (bs *BatchCache[S]) Clear() { bs.recent = nil }
 
-// make makes a batch of the first sources, as many as fit.
-func (bs *Batches[S]) make(sources []S, operands, values int) *Batch[S] {
-	if bs.marks == nil {
-		bs.marks = make(map[pdu.PMID]int32)
+// newBatch makes a batch of the first sources, as many as fit.
+func (bs *BatchCache[S]) newBatch(sources []S, operands, values int) *Batch[S] {
+	if bs.indexOf == nil {
+		bs.indexOf = make(map[pdu.PMID]int32)
 	}
-	clear(bs.marks)
+	clear(bs.indexOf)
 	b := &Batch[S]{}
 	var descs []pdu.Desc
 	total := 0
@@ -103,13 +103,13 @@ func (bs *Batches[S]) make(sources []S, operands, values int) *Batch[S] {
 		}
 		b.Sources = append(b.Sources, s)
 		for _, d := range s.Operands() {
-			at, ok := bs.marks[d.PMID]
+			at, ok := bs.indexOf[d.PMID]
 			if !ok {
 				at = int32(len(descs))
-				bs.marks[d.PMID] = at
+				bs.indexOf[d.PMID] = at
 				descs = append(descs, d)
 			}
-			b.places = append(b.places, at)
+			b.indexes = append(b.indexes, at)
 		}
 	}
 	b.List = NewList(descs...)

@@ -33,32 +33,32 @@ func TestBatches(t *testing.T) {
 	a, b, c := pdu.NewPMID(60, 1, 1), pdu.NewPMID(60, 1, 2), pdu.NewPMID(60, 1, 3)
 	ab, bc := needsOf(a, b), needsOf(b, c)
 	sources := []*needs{ab, bc}
-	var batches Batches[*needs]
-	both := batches.Fill(sources, operands, values)
+	var batches BatchCache[*needs]
+	both := batches.Batch(sources, operands, values)
 	assert.Equal(t, sources, both.Sources)
 	assert.Equal(t, []pdu.PMID{a, b, c}, both.IDs, "each once")
-	assert.Same(t, both, batches.Fill(sources, operands, values))
+	assert.Same(t, both, batches.Batch(sources, operands, values))
 
-	one := batches.Fill(sources, 2, values)
+	one := batches.Batch(sources, 2, values)
 	assert.Equal(t, sources[:1], one.Sources, "three operands are too many")
-	assert.Same(t, one, batches.Fill(sources, 2, values))
-	assert.Same(t, one, batches.Fill(sources[:1], operands, values))
-	assert.Same(t, both, batches.Fill(sources, operands, values), "room for another one")
+	assert.Same(t, one, batches.Batch(sources, 2, values))
+	assert.Same(t, one, batches.Batch(sources[:1], operands, values))
+	assert.Same(t, both, batches.Batch(sources, operands, values), "room for another one")
 
 	now := time.Unix(1, 0)
 	made, _ := NewMaker(nil, now).Make(result(t, valuesOf(a, 1), valuesOf(b, 1, 2), valuesOf(c, 1, 2, 3)), now, now, both.List)
 	counts := make(map[*needs]int)
-	both.Count(made, func(n *needs, values int) { counts[n] = values })
+	both.CountValues(made, func(n *needs, values int) { counts[n] = values })
 	assert.Equal(t, map[*needs]int{ab: 3, bc: 5}, counts)
 
 	bc.values = values
-	assert.Equal(t, sources[:1], batches.Fill(sources, operands, values).Sources, "too many values for one fetch")
-	assert.Equal(t, sources, batches.Fill(sources, operands, 2*values).Sources)
+	assert.Equal(t, sources[:1], batches.Batch(sources, operands, values).Sources, "too many values for one fetch")
+	assert.Equal(t, sources, batches.Batch(sources, operands, 2*values).Sources)
 
-	batches.Forget()
-	assert.NotSame(t, one, batches.Fill(sources, 2, values))
+	batches.Clear()
+	assert.NotSame(t, one, batches.Batch(sources, 2, values))
 	for i := range 3 * maxBatches {
-		batches.Fill([]*needs{needsOf(pdu.NewPMID(60, 2, i))}, operands, values)
+		batches.Batch([]*needs{needsOf(pdu.NewPMID(60, 2, i))}, operands, values)
 	}
-	assert.Len(t, batches.known, maxBatches)
+	assert.Len(t, batches.recent, maxBatches)
 }

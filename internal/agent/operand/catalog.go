@@ -70,7 +70,7 @@ func (c *Catalog) hasAll(names iter.Seq[string]) bool {
 	return true
 }
 
-// toAsk are those of the names to ask for: if not afresh, those that are not known or not there. Refused ones are not
+// namesToLookUp are those of the names to ask for: if not afresh, those that are not known or not there. Refused ones are not
 // among them: [MetadataCache]. Of no catalog (nil) it is all.
 func (c *Catalog) namesToLookUp(names []string, afresh bool) []string {
 	if c == nil {
@@ -82,7 +82,7 @@ func (c *Catalog) namesToLookUp(names []string, afresh bool) []string {
 	})
 }
 
-// refused are the names that agents refuse to tell anything of, sorted.
+// refusedNames are the names that agents refuse to tell anything of, sorted.
 func (c *Catalog) refusedNames() []string {
 	var refused []string
 	for name, o := range c.entries {
@@ -94,7 +94,7 @@ func (c *Catalog) refusedNames() []string {
 	return refused
 }
 
-// with returns a catalog of names: what was found of them, else what is known, by no catalog (nil) nothing. What is known stays if its agent
+// merge returns a catalog of names: what was found of them, else what is known, by no catalog (nil) nothing. What is known stays if its agent
 // only says that this is not the time to ask.
 func (c *Catalog) merge(found *Catalog, names []string) *Catalog {
 	if c == nil {

@@ -12,7 +12,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Directory keeps what pmcd says of names, and knows what to ask it for again, and when. For one goroutine.
+// MetadataCache keeps what pmcd says of names, and knows what to ask it for again, and when. For one goroutine.
 //
 //	a name is     and is asked for
 //	unknown       at once
@@ -93,10 +93,10 @@ func (c *MetadataCache) NextDue() time.Time {
 	return next
 }
 
-// probes is how many names of an agent are asked for alone, to learn whether it still refuses them.
+// maxProbes is how many names of an agent are asked for alone, to learn whether it still refuses them.
 const maxProbes = 16
 
-// lookUpAgain is LookUp for names that were refused, sorted. Who refuses one name refuses others as a rule, and names with the same first
+// lookUpRefused is LookUp for names that were refused, sorted. Who refuses one name refuses others as a rule, and names with the same first
 // component have the same owner as a rule: a few of those are asked for alone, any of them, and the rest only if one is
 // answered. The catalog has those that were asked for.
 func lookUpRefused(ctx context.Context, source MetadataSource, names []string) (*Catalog, error) {

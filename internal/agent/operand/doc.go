@@ -9,5 +9,5 @@
 //
 //	MetadataCache, LookupQueue   the goroutine of package reload
 //	InstanceCache                the same goroutine writes; any goroutine reads
-//	Maker, Batches, Recent       package upstream, under its lock
+//	Maker, BatchCache, Recent       package upstream, under its lock
 package operand

@@ -17,7 +17,7 @@ import (
 // because it is slow, must not be asked for thousands.
 const mostRefused = 8
 
-// lookUpDomain asks the owner of a domain for its instances, for those selectors that may mean something else than they did, and for
+// lookUpInDom asks the owner of a domain for its instances, for those selectors that may mean something else than they did, and for
 // labels.
 // After an error of the owner's what is known is told all the same, with that error. old is returned if nothing has changed.
 func lookUpInDom(ctx context.Context, source MetadataSource, d pdu.InDom, wanted *InDomNeed, old *inDomData) (*inDomData, error) {
@@ -106,7 +106,7 @@ func reason(err error) error {
 	return err
 }
 
-// doubtful takes over what the owner has taken selectors for, and returns those of which it may say something else now: the instance has gone
+// reuseSelections takes over what the owner has taken selectors for, and returns those of which it may say something else now: the instance has gone
 // or is called something else; or an instance has come whose name begins like that. Owners match the whole name, or the part in
 // front of its first blank, or accept shorter ones.
 func (known *inDomData) reuseSelections(selectors map[string]bool, old *inDomData) []string {
@@ -143,7 +143,7 @@ func (known *inDomData) reuseSelections(selectors map[string]bool, old *inDomDat
 	return slices.Collect(maps.Keys(doubtful))
 }
 
-// settle makes what an evaluation needs of what is known.
+// buildTables makes what an evaluation needs of what is known.
 func (known *inDomData) buildTables(members []pdu.Inst) {
 	selected := make(map[string]pdu.Inst, len(known.selections))
 	for name, meant := range known.selections {
@@ -154,7 +154,7 @@ func (known *inDomData) buildTables(members []pdu.Inst) {
 	known.table, known.members = derived.NewNameTable(known.names, selected).WithLabels(known.labels), derived.NewInstSet(members)
 }
 
-// same reports whether two look-ups have brought the same.
+// equal reports whether two look-ups have brought the same.
 func (known *inDomData) equal(old *inDomData) bool {
 	return known.source == old.source && known.err == nil && old.err == nil && maps.Equal(known.names, old.names) &&
 		maps.Equal(known.selections, old.selections) && maps.EqualFunc(known.labels, old.labels, maps.Equal) && slices.Equal(known.members.IDs(), old.members.IDs())

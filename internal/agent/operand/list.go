@@ -8,17 +8,17 @@ import (
 
 // List is the operands that one fetch asks for, each once. Immutable.
 type List struct {
-	IDs    []pdu.PMID
-	Descs  []pdu.Desc       // of the IDs
-	Agents []int            // domains of the IDs, each once
-	at     map[pdu.PMID]int // where each is
+	IDs     []pdu.PMID
+	Descs   []pdu.Desc       // of the IDs
+	Agents  []int            // domains of the IDs, each once
+	indexes map[pdu.PMID]int // where each is
 }
 
 // NewList makes a list of distinct metrics.
 func NewList(descs ...pdu.Desc) *List {
-	l := &List{IDs: make([]pdu.PMID, len(descs)), Descs: descs, Agents: AgentsOf(descs), at: make(map[pdu.PMID]int, len(descs))}
+	l := &List{IDs: make([]pdu.PMID, len(descs)), Descs: descs, Agents: AgentsOf(descs), indexes: make(map[pdu.PMID]int, len(descs))}
 	for i, d := range descs {
-		l.IDs[i], l.at[d.PMID] = d.PMID, i
+		l.IDs[i], l.indexes[d.PMID] = d.PMID, i
 	}
 	return l
 }

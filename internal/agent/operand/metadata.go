@@ -7,7 +7,7 @@ import (
 	"pmdaderived/pmda/pmapi"
 )
 
-// Metadata tells what metrics and instances there are, as [pmapi.Conn] does: a pmcd, or an archive.
+// MetadataSource tells what metrics and instances there are, as [pmapi.Conn] does: a pmcd, or an archive.
 type MetadataSource interface {
 	LookupNames(ctx context.Context, names []string) ([]pmapi.NameResult, error)
 	Descs(ctx context.Context, ids []pdu.PMID) ([]pmapi.DescResult, error)

@@ -13,16 +13,16 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Domains are the instance domains that expressions need, and what of them. That of singular metrics is none.
+// InDomNeeds are the instance domains that expressions need, and what of them. That of singular metrics is none.
 type InDomNeeds map[pdu.InDom]*InDomNeed
 
-// Wanted is what of a domain is needed besides its instances.
+// InDomNeed is what of a domain is needed besides its instances.
 type InDomNeed struct {
 	Selectors map[string]bool // the instances that these mean: metric[name]
 	Labels    map[string]bool // the values of these
 }
 
-// DomainsOf gathers the domains whose names or members metrics need.
+// InDomNeedsOf gathers the domains whose names or members metrics need.
 func InDomNeedsOf(metrics iter.Seq[*derived.Metric]) InDomNeeds {
 	needed := make(InDomNeeds)
 	for m := range metrics {
@@ -52,19 +52,19 @@ func (d InDomNeeds) Add(indom pdu.InDom) *InDomNeed {
 	return d[indom]
 }
 
-// Names holds what is known of the instance domains whose names or members matter to an expression. One goroutine
+// InstanceCache holds what is known of the instance domains whose names or members matter to an expression. One goroutine
 // looks up and forgets, everybody reads.
 type InstanceCache struct {
 	known atomic.Pointer[InstanceSnapshot]
 }
 
-// NameSet is all domains as they were known at one time. Immutable: another one is another pointer.
+// InstanceSnapshot is all domains as they were known at one time. Immutable: another one is another pointer.
 type InstanceSnapshot map[pdu.InDom]*inDomData
 
 // unknown is a domain that has not been looked up.
 var unknown = &inDomData{}
 
-// domain is one domain as it was when it was last looked up. Immutable.
+// inDomData is one domain as it was when it was last looked up. Immutable.
 type inDomData struct {
 	table      *derived.NameTable // nil: nobody has told its instances yet
 	members    *derived.InstSet
@@ -75,16 +75,16 @@ type inDomData struct {
 	err        error                          // why the last look-up got less than all
 }
 
-// answer is what an owner takes a selector for.
+// selection is what an owner takes a selector for.
 type selection struct {
 	inst pdu.Inst
 	ok   bool // there is such an instance
 }
 
-// Now is what is known now; nil: nothing yet.
+// Snapshot is what is known now; nil: nothing yet.
 func (c *InstanceCache) Snapshot() *InstanceSnapshot { return c.known.Load() }
 
-// Knows reports whether a domain has been looked up.
+// Has reports whether a domain has been looked up.
 func (c *InstanceCache) Has(d pdu.InDom) bool { return c.inDom(d).table != nil }
 
 // Table is the names of a domain's instances; nil if it is not known.
@@ -124,7 +124,7 @@ func (c *InstanceCache) store(d pdu.InDom, known *inDomData) {
 	c.known.Store(&now)
 }
 
-// Lacking are the domains that are not known with what all their selectors mean, and the labels.
+// Missing are the domains that are not known with what all their selectors mean, and the labels.
 func (c *InstanceCache) Missing(needed InDomNeeds) []pdu.InDom {
 	var lacking []pdu.InDom
 	for d, wanted := range needed {
@@ -171,7 +171,7 @@ func (c *InstanceCache) LookUp(
 	return nil
 }
 
-// Forget drops the domains that are not needed any more.
+// DropUnneeded drops the domains that are not needed any more.
 func (c *InstanceCache) DropUnneeded(needed InDomNeeds) {
 	old := c.known.Load()
 	if old == nil {

@@ -21,7 +21,7 @@ const (
 	shareOfPMCD = 9
 )
 
-// Pace is how often something is asked for that may be refused, or take long. The zero value: it has not been yet.
+// retry is how often something is asked for that may be refused, or take long. The zero value: it has not been yet.
 type retry struct {
 	next time.Time // not before
 
@@ -29,7 +29,7 @@ type retry struct {
 	restUntil time.Time // until then, whatever it was for
 }
 
-// Asked notes that something was asked for until now, how long that took, and why it was refused, if it was (< 0).
+// recordAnswer notes that something was asked for until now, how long that took, and why it was refused, if it was (< 0).
 func (r *retry) recordAnswer(now time.Time, took time.Duration, refused pdu.Code) {
 	r.restUntil = now.Add(shareOfPMCD * took)
 	switch {
@@ -43,13 +43,13 @@ func (r *retry) recordAnswer(now time.Time, took time.Duration, refused pdu.Code
 	}
 }
 
-// Begin says that it may be told now: it is asked for soon, and then slower and slower.
+// restart says that it may be told now: it is asked for soon, and then slower and slower.
 func (r *retry) restart(now time.Time) {
 	r.backoff.Reset()
 	r.backOff(now, lastGap)
 }
 
-// again has it asked for again after a gap that is longer than the one before, but for the longest.
+// backOff has it asked for again after a gap that is longer than the one before, but for the longest.
 func (r *retry) backOff(now time.Time, longest time.Duration) {
 	r.backoff.Least, r.backoff.Most = firstGap, longest
 	r.next = r.afterRest(now.Add(r.backoff.Next()))
@@ -62,7 +62,7 @@ func (r *retry) afterRest(t time.Time) time.Time {
 	return t
 }
 
-// Waiting is the domains that are to be looked up, each at its pace: those whose instances change all the time, those whose owner
+// LookupQueue is the domains that are to be looked up, each at its pace: those whose instances change all the time, those whose owner
 // takes long, and those whose owner cannot answer. For one goroutine.
 type LookupQueue map[pdu.InDom]*queuedDomain
 
@@ -108,7 +108,7 @@ func (q LookupQueue) RecordLookup(d pdu.InDom, now time.Time, took time.Duration
 	q[d].took, q[d].queued = took, q[d].queued || err != nil
 }
 
-// Due takes out those that may be asked for now, those that took longest last. Domains that are not needed are forgotten.
+// TakeDue takes out those that may be asked for now, those that took longest last. Domains that are not needed are forgotten.
 func (q LookupQueue) TakeDue(now time.Time, needed InDomNeeds) (due []pdu.InDom) {
 	maps.DeleteFunc(q, func(d pdu.InDom, _ *queuedDomain) bool { return needed[d] == nil })
 	for d, x := range q {
@@ -121,7 +121,7 @@ func (q LookupQueue) TakeDue(now time.Time, needed InDomNeeds) (due []pdu.InDom)
 	return due
 }
 
-// Next is when the next one is due; zero: none is waiting.
+// next is when the next one is due; zero: none is waiting.
 func (q LookupQueue) NextDue() (next time.Time) {
 	for _, x := range q {
 		if x.queued && (next.IsZero() || x.next.Before(next)) {

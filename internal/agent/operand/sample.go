@@ -20,11 +20,11 @@ type Sample struct {
 	// Holders is how many metrics of contexts have the sample in their history. It belongs to who counts them.
 	Holders int
 
-	clock   clockOffset
-	run     int   // of the Maker
-	list    *List // nil: no operands
-	vectors []derived.Vector
-	names   *InstanceCache
+	clock         clockOffset
+	connectionRun int   // of the Maker
+	list          *List // nil: no operands
+	vectors       []derived.Vector
+	names         *InstanceCache
 }
 
 // Empty makes a sample without values, for metrics that have no operands.
@@ -42,7 +42,7 @@ func (s *Sample) Values(id pdu.PMID, hint *int32) *derived.Vector {
 		if at := int(*hint); at < len(s.list.IDs) && s.list.IDs[at] == id {
 			return &s.vectors[at]
 		}
-		if at, ok := s.list.at[id]; ok {
+		if at, ok := s.list.indexes[id]; ok {
 			*hint = int32(at)
 			return &s.vectors[at]
 		}
@@ -80,5 +80,5 @@ const (
 // same run of pmcd's clock, so that the time between them is that between their time stamps.
 func (s *Sample) Continues(old *Sample) bool {
 	slack := clockNoise + s.Taken.Sub(old.Taken).Abs()/maxDrift
-	return s.run == old.run && s.clock.least-slack <= old.clock.most && old.clock.least-slack <= s.clock.most
+	return s.connectionRun == old.connectionRun && s.clock.least-slack <= old.clock.most && old.clock.least-slack <= s.clock.most
 }

@@ -64,7 +64,7 @@ func TestInstanceSetsAreShared(t *testing.T) {
 	assert.Same(t, third.Values(a, new(int32)).Insts, fourth.Values(a, new(int32)).Insts)
 	assert.Same(t, third.Values(b, new(int32)).Insts, fourth.Values(b, new(int32)).Insts)
 
-	m.Forget()
+	m.Reset()
 	assert.NotSame(t, fourth.Values(a, new(int32)).Insts, take(valuesOf(a, 1, 2)).Values(a, new(int32)).Insts)
 }
 
@@ -92,16 +92,16 @@ func TestStringsAreShared(t *testing.T) {
 	third := take("root", "moss", "pcp")
 	assert.Same(t, &first[0][0], &third[0][0])
 	assert.Equal(t, "pcp", string(first[1]), "samples do not change")
-	for range 3 * turn {
+	for range 3 * blobSamples {
 		take()
 	}
 	assert.NotSame(t, &third[0][0], &take("root")[0][0], "they are forgotten when nothing has them")
-	for range 3 * turn {
+	for range 3 * blobSamples {
 		take("root")
 	}
 	last := take("root")
 	assert.Same(t, &last[0], &take("root")[0])
-	m.Forget()
+	m.Reset()
 	assert.NotSame(t, &last[0][0], &take("root")[0][0])
 }
 
@@ -140,7 +140,7 @@ func TestHint(t *testing.T) {
 	m, now := NewMaker(&InstanceCache{}, time.Now()), time.Now()
 	hint := new(int32)
 	for _, list := range [][]pdu.Desc{{a, b}, {a, b}, {b, a}, {b}, {}, {a}} {
-		s := m.Without(list, pdu.ErrNoAgent, now)
+		s := m.ErrorSample(list, pdu.ErrNoAgent, now)
 		want := pdu.ErrAgain
 		if at := slices.Index(s.list.IDs, b.PMID); at >= 0 {
 			want = pdu.ErrNoAgent

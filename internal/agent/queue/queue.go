@@ -80,7 +80,7 @@ type Queue[S Series] struct {
 	apart    []S
 	wideNext bool // the last fetch for many or wide was for many
 	under    int  // values on their way that were not few
-	batches  operand.Batches[S]
+	batches  operand.BatchCache[S]
 }
 
 // New makes an empty queue. What is known of slow agents may change meanwhile.
@@ -149,7 +149,7 @@ func (q *Queue[S]) Forget() {
 }
 
 // ForgetBatches lets go of series that nobody may want any more.
-func (q *Queue[S]) ForgetBatches() { q.batches.Forget() }
+func (q *Queue[S]) ForgetBatches() { q.batches.Clear() }
 
 // Next is what to fetch on a connection that is free: for all agents, or for those in quarantine, or both; with so many operands at
 // most unless a single series has more. ok says whether there is anything.
@@ -159,14 +159,14 @@ func (q *Queue[S]) Next(forAll, forSlow bool, operands int) (next *Fetch[S], ok 
 	case forSlow && len(q.apart) > 0:
 		q.nextApart(&f, operands)
 	case forAll && len(q.few) > 0:
-		f.Batch = q.batches.Fill(q.few, operands, MaxValues)
+		f.Batch = q.batches.Batch(q.few, operands, MaxValues)
 		q.few = slices.Delete(q.few, 0, len(f.Sources))
 	case forAll && len(q.many)+len(q.wide) > 0 && q.under < MaxValues:
 		from := &q.many
 		if len(q.many) == 0 || len(q.wide) > 0 && q.wideNext {
 			from = &q.wide
 		}
-		f.Batch = q.batches.Fill(*from, operands, MaxValues)
+		f.Batch = q.batches.Batch(*from, operands, MaxValues)
 		f.values = f.Size()
 		if q.under > 0 && q.under+f.values > MaxValues {
 			return nil, false
@@ -189,7 +189,7 @@ func (q *Queue[S]) Next(forAll, forSlow bool, operands int) (next *Fetch[S], ok 
 // nextApart fills a fetch for series in quarantine, or for what shows which of their agents are slow.
 func (q *Queue[S]) nextApart(f *Fetch[S], operands int) {
 	taken, charged, probe := slow.Choose(q.agents, q.apart, operands)
-	f.Batch, f.Charged = q.batches.Fill(taken, math.MaxInt, math.MaxInt), charged
+	f.Batch, f.Charged = q.batches.Batch(taken, math.MaxInt, math.MaxInt), charged
 	if probe {
 		f.Probes = taken[0].Agents()
 		f.Batch = &operand.Batch[S]{List: f.Of(charged[0].Domain)}

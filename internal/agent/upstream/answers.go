@@ -35,7 +35,7 @@ func (u *Upstream) answered(r pool.Request, a pool.Answer) {
 // disconnected ends the session.
 func (u *Upstream) disconnected() {
 	u.queue.Forget()
-	u.maker.Forget()
+	u.maker.Reset()
 	for _, s := range u.series {
 		s.Kept.Trim(0)
 	}
@@ -55,7 +55,7 @@ func (u *Upstream) store(asked *fetch, a pool.Answer) {
 				"operand has no values")
 		}
 	}
-	asked.Count(made, func(s *Series, values int) {
+	asked.CountValues(made, func(s *Series, values int) {
 		if s.unsure = a.Busy >= slow.Long && s.Older > 0 && len(s.domains) < len(asked.Agents) && !s.unsure; s.unsure {
 			u.unsure = append(u.unsure, s)
 			return

@@ -28,8 +28,8 @@ func seriesOf(ids ...pdu.PMID) *Series {
 
 // fetchOf is one fetch for series.
 func fetchOf(series ...*Series) *fetch {
-	var batches operand.Batches[*Series]
-	return &fetch{Batch: batches.Fill(series, math.MaxInt, math.MaxInt)}
+	var batches operand.BatchCache[*Series]
+	return &fetch{Batch: batches.Batch(series, math.MaxInt, math.MaxInt)}
 }
 
 // many makes PMIDs that nobody has values of.

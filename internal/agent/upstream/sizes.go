@@ -81,7 +81,7 @@ func (u *Upstream) excused(s *Series, now time.Time) bool {
 	if s.excess == nil || now.Sub(s.excess.excused) >= partRetry {
 		return false
 	}
-	s.Push(u.maker.Without(s.descs, pdu.ErrTooBig, now))
+	s.Push(u.maker.ErrorSample(s.descs, pdu.ErrTooBig, now))
 	s.Values = 0
 	return true
 }
