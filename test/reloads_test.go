@@ -133,7 +133,7 @@ func (r *reader) life(ctx context.Context) error {
 		return ended(ctx, err)
 	}
 	defer conn.Close()
-	names := r.client.Choose()
+	names := r.client.ChooseNames()
 	found, err := conn.LookupNames(ctx, names)
 	if err != nil {
 		return ended(ctx, err)
@@ -147,7 +147,7 @@ func (r *reader) life(ctx context.Context) error {
 		case conn.Err() != nil:
 			return ended(ctx, err)
 		case err == nil:
-			if err := r.client.Found(names[i], desc); err != nil {
+			if err := r.client.AddMetric(names[i], desc); err != nil {
 				return err
 			}
 		}
@@ -249,7 +249,7 @@ func TestReloads(t *testing.T) {
 	fetches, values, young, begun, repeated, histories := 0, 0, 0, 0, 0, 0
 	for _, r := range readers {
 		fetches, values = fetches+r.count, values+r.client.Values
-		young, begun = young+r.client.Young, begun+r.client.Begun
+		young, begun = young+r.client.NotSampled, begun+r.client.NoHistory
 		repeated, histories = repeated+r.client.Repeated, histories+r.client.Histories
 	}
 	t.Logf("%d reloads in %.1f s, %d definitions made wrong; from signal to value %.1f ms on average, %.1f at most",

@@ -133,17 +133,17 @@ func refreshing(tb testing.TB, n, instances int) (next func()) {
 	}
 	frame := pdu.Frame{Kind: answer.Kind(), Body: answer.Append(nil, 0)[pdu.HeaderSize:]}
 	var columns pdu.Columns
-	var batches operand.Batches[*upstream.Series]
+	var batches operand.BatchCache[*upstream.Series]
 	var w pdu.ResultWriter
 	maker, now := operand.NewMaker(&a.names, time.Unix(1_000_000, 0)), time.Unix(1_000_000, 0)
 	return func() {
 		now = now.Add(time.Second)
-		asked := batches.Fill(snap.Series, math.MaxInt, math.MaxInt)
+		asked := batches.Batch(snap.Series, math.MaxInt, math.MaxInt)
 		if err := columns.Decode(frame); err != nil {
 			panic(err)
 		}
 		made := sampleOf(maker, &pmapi.Columns{Time: now, Sets: columns.Sets}, now, now, asked.List)
-		asked.Count(made, func(*upstream.Series, int) {})
+		asked.CountValues(made, func(*upstream.Series, int) {})
 		a.upstream.Store(made, asked.Sources...)
 		req.Arrived = now
 		w.Reset()

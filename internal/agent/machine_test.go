@@ -153,7 +153,7 @@ func (m *machine) do(d deed) error {
 	case doDisconnect:
 		m.asked = nil
 		m.session++
-		m.maker.Forget()
+		m.maker.Reset()
 	case doSetClock:
 		m.ahead = time.Duration(int8(d.much)) * time.Hour //nolint:gosec // wraps on purpose
 	case doLook:

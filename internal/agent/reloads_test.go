@@ -185,7 +185,7 @@ func (r *reloads) request(i int, m pdu.Message) pdu.Message {
 func (r *reloads) look(i int) {
 	r.tb.Helper()
 	r.pmcd.EndContext(pmda.Client(i))
-	for _, name := range r.clients[i].Choose() {
+	for _, name := range r.clients[i].ChooseNames() {
 		ids, ok := r.request(i, &pdu.PMNSNames{Names: []string{name}}).(*pdu.PMNSIDs)
 		if !ok {
 			continue
@@ -194,7 +194,7 @@ func (r *reloads) look(i int) {
 		if !ok {
 			continue
 		}
-		require.NoError(r.tb, r.clients[i].Found(name, d.Desc))
+		require.NoError(r.tb, r.clients[i].AddMetric(name, d.Desc))
 	}
 }
 
@@ -229,12 +229,12 @@ func (r *reloads) fetch(i int) {
 func (r *reloads) sampled() bool {
 	before := 0
 	for i, c := range r.clients {
-		before += c.Young + c.Begun
+		before += c.NotSampled + c.NoHistory
 		r.fetch(i)
 	}
 	now := 0
 	for _, c := range r.clients {
-		now += c.Young + c.Begun
+		now += c.NotSampled + c.NoHistory
 	}
 	return now == before
 }
@@ -242,7 +242,7 @@ func (r *reloads) sampled() bool {
 func (r *reloads) report(took time.Duration, early, late footprint) {
 	values, young, begun, repeated, histories := 0, 0, 0, 0, 0
 	for _, c := range r.clients {
-		values, young, begun = values+c.Values, young+c.Young, begun+c.Begun
+		values, young, begun = values+c.Values, young+c.NotSampled, begun+c.NoHistory
 		repeated, histories = repeated+c.Repeated, histories+c.Histories
 	}
 	assert.Greater(r.tb, histories, repeated, "metrics with a history have values most of the time")
@@ -260,7 +260,7 @@ func (r *reloads) report(took time.Duration, early, late footprint) {
 // metric the same identifier.
 func (r *reloads) sameAfterRestart(state string) {
 	r.tb.Helper()
-	memory, err := identity.Read(state)
+	memory, err := identity.ReadMetrics(state)
 	require.NoError(r.tb, err)
 	next, err := identity.Load(state, testDomain)
 	require.NoError(r.tb, err)

@@ -18,7 +18,7 @@ type lintHost struct {
 	*collector.Collector
 	ctx        context.Context //nolint:containedctx // of one run of check
 	catalog    *operand.Catalog
-	identities map[string]identity.Remembered // by the agent of this host; nil: not known
+	identities map[string]identity.SavedMetric // by the agent of this host; nil: not known
 
 	instances map[pdu.InDom][]string
 }
@@ -39,7 +39,7 @@ func (t *invocation) lookUpOperands(ctx context.Context, c *checkedFiles) (*lint
 		return nil, err
 	}
 	if !t.pmcdGiven && conn.Archive == nil { // else it may be that of another host
-		h.identities, _ = identity.Read(commandline.StateFile(t.conf)) // nice to have
+		h.identities, _ = identity.ReadMetrics(commandline.StateFile(t.conf)) // nice to have
 	}
 	return h, nil
 }

@@ -86,7 +86,7 @@ func (t *invocation) setIdentities(r *replay.Recording, file string) (err error)
 	if own {
 		file = commandline.StateFile(t.conf)
 	}
-	r.IDs, err = identity.View(file)
+	r.IDs, err = identity.LoadReadOnly(file)
 	if own && errors.Is(err, fs.ErrNotExist) {
 		r.IDs, err = identity.Load("", commandline.Domain)
 	}

@@ -110,7 +110,7 @@ const minFileAge = 10 * time.Minute
 
 // rememberedProblem adds to the error of a definition for want of an operand what the agent of this host remembers of it; nil
 // if it knows nothing. age is that of the file.
-func rememberedProblem(p *config.Problem, text string, agents map[string]identity.Remembered, age time.Duration) *config.Problem {
+func rememberedProblem(p *config.Problem, text string, agents map[string]identity.SavedMetric, age time.Duration) *config.Problem {
 	known, ok := agents[p.Name]
 	if !ok || known.Bound && known.Text != text || !known.Bound && age < minFileAge {
 		return nil

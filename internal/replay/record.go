@@ -61,7 +61,7 @@ func (r *Recording) Record(ctx context.Context) (*Report, error) {
 	}
 	unknown := make(map[string]bool) // IDs knows them afterwards
 	for _, d := range r.Config.Definitions {
-		unknown[d.Name] = !r.IDs.Has(d.Name)
+		unknown[d.Name] = !r.IDs.WasBound(d.Name)
 	}
 	snapshot := served.Build(served.Input{Config: r.Config, Catalog: catalog, IDs: r.IDs})
 	metrics, err := r.chooseMetrics(ctx, snapshot, unknown, report)

@@ -173,7 +173,7 @@ const readerFetches = 25
 
 // life is one connection.
 func (r *reader) life(ctx context.Context, conn *pmapi.Conn) error {
-	names := r.client.Choose()
+	names := r.client.ChooseNames()
 	found, err := conn.LookupNames(ctx, names)
 	if err != nil {
 		return err
@@ -187,7 +187,7 @@ func (r *reader) life(ctx context.Context, conn *pmapi.Conn) error {
 		case conn.Err() != nil:
 			return err
 		case err == nil:
-			if err := r.client.Found(names[i], desc); err != nil {
+			if err := r.client.AddMetric(names[i], desc); err != nil {
 				r.tally.problem(wrongValue, "%s: %v", r.name, err)
 			}
 		}

@@ -40,7 +40,7 @@ func (t Table) figures(domain int) *Figures {
 	return f
 }
 
-// Asked counts a fetch of metrics of some domains.
+// CountFetch counts a fetch of metrics of some domains.
 func (t Table) CountFetch(domains []int, took time.Duration) {
 	for _, d := range domains {
 		f := t.figures(d)
@@ -49,10 +49,10 @@ func (t Table) CountFetch(domains []int, took time.Duration) {
 	}
 }
 
-// mostTold is how many codes of an agent the log has at most: it may answer with any.
+// maxLogged is how many codes of an agent the log has at most: it may answer with any.
 const maxLogged = 8
 
-// Failed counts a metric that has a code in place of values. It reports whether that is the first one of its agent with this code.
+// CountError counts a metric that has a code in place of values. It reports whether that is the first one of its agent with this code.
 func (t Table) CountError(metric pdu.PMID, code pdu.Code) (first bool) {
 	f := t.figures(metric.Domain())
 	f.Errors++

@@ -35,7 +35,7 @@ func inDoms(s *Source) []inDom {
 	return []inDom{
 		definitionSerial: {
 			"definitions of derived metrics", "One instance for each definition in the configuration files.",
-			members(s.Definitions, func(d *Definition) pdu.Instance { return d.Instance }),
+			instanceLister(s.Definitions, func(d *Definition) pdu.Instance { return d.Instance }),
 		},
 		bucketSerial: {
 			"classes of durations", "The name of an instance is the longest duration in its class, in milliseconds.",
@@ -43,17 +43,17 @@ func inDoms(s *Source) []inDom {
 		},
 		fileSerial: {
 			"definition files", "One instance for each file, and for each path in the configuration that does not exist.",
-			members(s.Files, func(f *File) pdu.Instance { return f.Instance }),
+			instanceLister(s.Files, func(f *File) pdu.Instance { return f.Instance }),
 		},
 		agentSerial: {
 			"agents of operands", "One instance for each agent that serves operands. Its number is the domain. Its name is that of\npmcd.agent, or the number if pmcd does not tell.",
-			members(s.Agents, func(a *Agent) pdu.Instance { return a.Instance }),
+			instanceLister(s.Agents, func(a *Agent) pdu.Instance { return a.Instance }),
 		},
 	}
 }
 
-// members lists the instances of a domain.
-func members[T any](all iter.Seq[T], of func(T) pdu.Instance) func() []pdu.Instance {
+// instanceLister lists the instances of a domain.
+func instanceLister[T any](all iter.Seq[T], of func(T) pdu.Instance) func() []pdu.Instance {
 	return func() (list []pdu.Instance) {
 		for one := range all {
 			list = append(list, of(one))

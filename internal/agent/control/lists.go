@@ -60,11 +60,11 @@ type Agent struct {
 	Error            string // the last; "": there was none
 }
 
-// lists are the metrics with a value for each definition, file or agent.
-func lists(s *Source) []Metric {
-	definitions := func(add func(*Values, *Definition)) Content { return each(definitionSerial, s.Definitions, add) }
-	files := func(add func(*Values, *File)) Content { return each(fileSerial, s.Files, add) }
-	agents := func(add func(*Values, *Agent)) Content { return each(agentSerial, s.Agents, add) }
+// instanceMetrics are the metrics with a value for each definition, file or agent.
+func instanceMetrics(s *Source) []Metric {
+	definitions := func(add func(*Values, *Definition)) Content { return perInstance(definitionSerial, s.Definitions, add) }
+	files := func(add func(*Values, *File)) Content { return perInstance(fileSerial, s.Files, add) }
+	agents := func(add func(*Values, *Agent)) Content { return perInstance(agentSerial, s.Agents, add) }
 	counter := Shape{pdu.TypeU64, pdu.SemCounter, pdu.Units{Count: 1}}
 	word := Shape{pdu.TypeString, pdu.SemDiscrete, pdu.Units{}}
 	number := Shape{pdu.TypeU32, pdu.SemInstant, pdu.Units{Count: 1}}

@@ -111,8 +111,8 @@ func count[N int64 | uint64](n interface{ Load() N }) Content {
 	return Number(func() uint64 { return uint64(n.Load()) })
 }
 
-// truth is 1 or 0.
-func truth(is *atomic.Bool) Content {
+// boolean is 1 or 0.
+func boolean(is *atomic.Bool) Content {
 	return Number(func() uint64 {
 		if is.Load() {
 			return 1
@@ -131,13 +131,13 @@ func duration(d func() time.Duration) Content {
 	return Number(func() uint64 { return millisec(d()) })
 }
 
-// nanosec is a duration in ns that is shown in milliseconds.
-func nanosec(d *atomic.Int64) Content {
+// nanoseconds is a duration in ns that is shown in milliseconds.
+func nanoseconds(d *atomic.Int64) Content {
 	return duration(func() time.Duration { return time.Duration(d.Load()) })
 }
 
-// distribution is a number for each bucket of a histogram.
-func distribution(h *Histogram) Content {
+// histogram is a number for each bucket of a histogram.
+func histogram(h *Histogram) Content {
 	return Content{bucketSerial, func(v *Values) {
 		var counts Buckets
 		h.AddTo(&counts)
@@ -147,8 +147,8 @@ func distribution(h *Histogram) Content {
 	}}
 }
 
-// each has a value for each that add adds one for.
-func each[T any](serial int, all iter.Seq[T], add func(*Values, T)) Content {
+// perInstance has a value for each that add adds one for.
+func perInstance[T any](serial int, all iter.Seq[T], add func(*Values, T)) Content {
 	return Content{serial, func(v *Values) {
 		for one := range all {
 			add(v, one)

@@ -77,13 +77,13 @@ const Singular = -1
 // Table returns all metrics of derived.control by item, reading the source. The file help at the top of the source tree and
 // docs/reference.md repeat it; tests compare them.
 func Table(s *Source) []Metric {
-	all := slices.Concat(figures(s), lists(s))
+	all := slices.Concat(singularMetrics(s), instanceMetrics(s))
 	slices.SortFunc(all, func(a, b Metric) int { return a.Item - b.Item })
 	return all
 }
 
-// figures are the metrics that have one value, and the histograms.
-func figures(s *Source) []Metric {
+// singularMetrics are the metrics that have one value, and the histograms.
+func singularMetrics(s *Source) []Metric {
 	f := s.Figures
 	age := func(kind FetchKind) *Histogram { return &f.SampleAge[kind] }
 	counted, inMillisec := pdu.Units{Count: 1}, pdu.Units{Time: 1, TimeScale: pdu.TimeMillisec}
@@ -160,7 +160,7 @@ func figures(s *Source) []Metric {
 		{
 			Item: 11, Name: "upstream.connected", Shape: Shape{pdu.TypeU32, pdu.SemInstant, pdu.Units{}},
 			Short:   "1 if the agent is connected to the pmcd of its operands, otherwise 0",
-			Content: truth(&f.Connected),
+			Content: boolean(&f.Connected),
 		},
 		{
 			Item: 12, Name: "upstream.fetches", Shape: counter, Exported: true,
@@ -185,7 +185,7 @@ func figures(s *Source) []Metric {
 		{
 			Item: 16, Name: "reload_time", Shape: millis,
 			Short:   "time that the agent took to read its configuration and look up operands, the last time",
-			Content: nanosec(&f.ReloadTook),
+			Content: nanoseconds(&f.ReloadTook),
 		},
 		{
 			Item: 17, Name: "version", Shape: Shape{pdu.TypeString, pdu.SemDiscrete, pdu.Units{}},
@@ -210,7 +210,7 @@ func figures(s *Source) []Metric {
 			Item: 29, Name: "upstream.busy", Shape: Shape{pdu.TypeDouble, pdu.SemCounter, inMillisec},
 			Short:   "time that pmcd has taken for fetches by the agent",
 			Long:    "This includes other requests that pmcd has served before these fetches.",
-			Content: nanosec(&f.UpstreamBusy),
+			Content: nanoseconds(&f.UpstreamBusy),
 		},
 		{
 			Item: 50, Name: "upstream.reconnects", Shape: counter,
@@ -222,37 +222,37 @@ func figures(s *Source) []Metric {
 			Item: 30, Name: "request_time", Shape: counter,
 			Short:   "number of requests by the time that they have taken",
 			Long:    spreadText + "The time is from the arrival of\na request to the end of its reply.",
-			Content: distribution(&f.RequestTime),
+			Content: histogram(&f.RequestTime),
 		},
 		{
 			Item: 31, Name: "upstream.time", Shape: counter,
 			Short:   "number of fetches that the agent has sent to pmcd, by the time until the answer",
 			Long:    spreadText + "pmcd serves no\nother client meanwhile.",
-			Content: distribution(&f.UpstreamTime),
+			Content: histogram(&f.UpstreamTime),
 		},
 		{
 			Item: 32, Name: "sample.age.first", Shape: counter,
 			Short:   "number of metrics returned for first fetches, by the age of the sample",
 			Long:    spreadText + ageText + "These are the first fetches of a list of metrics in a\ncontext.",
-			Content: distribution(age(FirstFetch)),
+			Content: histogram(age(FirstFetch)),
 		},
 		{
 			Item: 33, Name: "sample.age.second", Shape: counter,
 			Short:   "number of metrics returned for second fetches, by the age of the sample",
 			Long:    spreadText + ageText + "The agent does not know the interval of the\nclient yet.",
-			Content: distribution(age(SecondFetch)),
+			Content: histogram(age(SecondFetch)),
 		},
 		{
 			Item: 34, Name: "sample.age.regular", Shape: counter,
 			Short:   "number of metrics returned for predicted fetches, by the age of the sample",
 			Long:    spreadText + ageText + "These are the third and later fetches of\ncontexts that fetch at regular intervals.",
-			Content: distribution(age(RegularFetch)),
+			Content: histogram(age(RegularFetch)),
 		},
 		{
 			Item: 35, Name: "sample.age.irregular", Shape: counter,
 			Short:   "number of metrics returned for other fetches, by the age of the sample",
 			Long:    spreadText + ageText + "These are the third and later fetches of\ncontexts that fetch at irregular times.",
-			Content: distribution(age(IrregularFetch)),
+			Content: histogram(age(IrregularFetch)),
 		},
 		{
 			Item: 36, Name: "sample.repeated", Shape: counter,
@@ -289,7 +289,7 @@ func figures(s *Source) []Metric {
 			Short:   "1 if the agent logs debugging messages, otherwise 0",
 			Long:    "Only root and the user of the agent can store, 0 or 1. Until then the options on the command line\nof the agent apply, which this metric does not show.",
 			Stored:  "store 1 or 0 to change it",
-			Content: truth(&f.Debug),
+			Content: boolean(&f.Debug),
 		},
 	}
 }

@@ -30,7 +30,7 @@ func (r *Registry) GroupInDom(of pdu.InDom, label string) pdu.InDom {
 	d := pdu.NewInDom(r.Domain(), serial)
 	r.state.NextGroups = serial + 1
 	r.state.Groups[d], r.groupInDom[what] = what, d
-	r.changed, r.promised = true, true
+	r.changed, r.mustSave = true, true
 	return d
 }
 
@@ -45,8 +45,8 @@ func (r *Registry) GroupDomains() iter.Seq2[pdu.InDom, GroupDomain] {
 	}
 }
 
-// knowGroups makes what is known of groups beside the state.
-func (r *Registry) knowGroups() {
+// indexGroups makes what is known of groups beside the state.
+func (r *Registry) indexGroups() {
 	r.groupInDom = make(map[GroupDomain]pdu.InDom, len(r.state.Groups))
 	for d, known := range r.state.Groups {
 		r.groupInDom[known] = d

@@ -29,7 +29,7 @@ type Registry struct {
 	path     string // "": not persistent
 	disk     disk
 	changed  bool // something is not saved
-	promised bool // something that must be before anybody is told
+	mustSave bool // something that must be before anybody is told
 
 	groupInDom map[GroupDomain]pdu.InDom // of all that were given out
 }
@@ -55,13 +55,13 @@ func (r *Registry) newPMID() (pdu.PMID, error) {
 	}
 	id := pdu.NewPMID(r.Domain(), firstCluster+r.state.Next/perCluster, r.state.Next%perCluster)
 	r.state.Next++
-	r.changed, r.promised = true, true
+	r.changed, r.mustSave = true, true
 	return id, nil
 }
 
 // Instance is the number of a definition, which is the place of its PMID in the order of giving out.
 func (r *Registry) Instance(id pdu.PMID) pdu.Inst {
-	n, _ := r.state.place(id)
+	n, _ := r.state.index(id)
 	return pdu.Inst(n)
 }
 
@@ -76,12 +76,12 @@ func (r *Registry) Bind(name, text string, desc pdu.Desc) (pdu.PMID, error) {
 	switch {
 	case m.Desc == nil:
 		own := now // not in the way of those that have not changed
-		m.Desc, r.promised = &own, true
+		m.Desc, r.mustSave = &own, true
 	case *m.Desc != now:
-		if err := r.become(&m, now); err != nil {
+		if err := r.switchMetadata(&m, now); err != nil {
 			return id, err
 		}
-		r.promised = true
+		r.mustSave = true
 	case m.Text == text:
 		return id, nil
 	}
@@ -91,8 +91,8 @@ func (r *Registry) Bind(name, text string, desc pdu.Desc) (pdu.PMID, error) {
 	return m.PMID, nil
 }
 
-// become gives a metric other metadata, and the PMID that belongs to those.
-func (r *Registry) become(m *metric, desc metadata) error {
+// switchMetadata gives a metric other metadata, and the PMID that belongs to those.
+func (r *Registry) switchMetadata(m *metric, desc metadata) error {
 	now := former{Desc: desc}
 	if i := slices.IndexFunc(m.Former, func(f former) bool { return f.Desc == desc }); i >= 0 {
 		now = m.Former[i]
@@ -139,7 +139,7 @@ func (r *Registry) FileNumbers(paths []string) []pdu.Inst {
 			n = r.state.NextFile
 			r.state.NextFile++
 			r.state.Files[path] = n
-			r.changed, r.promised = true, true
+			r.changed, r.mustSave = true, true
 		}
 		numbers[i] = n
 	}

@@ -250,11 +250,11 @@ func TestStateFile(t *testing.T) {
 	assert.JSONEq(t, good, string(text))
 	assert.Equal(t, r.state, load(t, path).state)
 
-	all, err := Read(path)
+	all, err := ReadMetrics(path)
 	require.NoError(t, err)
 	now := testDesc
 	now.PMID = pdu.NewPMID(testDomain, 1, 2)
-	assert.Equal(t, map[string]Remembered{
+	assert.Equal(t, map[string]SavedMetric{
 		"a.b": {Bound: true, Text: "x > 1", Desc: now}, "c": {},
 	}, all)
 }
@@ -285,7 +285,7 @@ func TestUnusableStateFile(t *testing.T) {
 			path := stateFile(t)
 			require.NoError(t, os.WriteFile(path, []byte(row.text), 0o600))
 			if row.name != "another domain" {
-				_, err := Read(path)
+				_, err := ReadMetrics(path)
 				require.ErrorContains(t, err, row.reason)
 				assert.FileExists(t, path)
 			}
@@ -303,7 +303,7 @@ func TestUnusableStateFile(t *testing.T) {
 			saved(t, r)
 		})
 	}
-	_, err := Read(stateFile(t))
+	_, err := ReadMetrics(stateFile(t))
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
@@ -415,7 +415,7 @@ func FuzzStateFile(f *testing.F) {
 			require.NoError(t, os.Remove(path+".damaged"))
 		}
 		for name, m := range r.state.Metrics {
-			n, ok := r.state.place(m.PMID)
+			n, ok := r.state.index(m.PMID)
 			require.True(t, ok)
 			require.Less(t, n, r.state.Next)
 			_, known := r.Desc(name, m.Text)
@@ -431,7 +431,7 @@ func FuzzStateFile(f *testing.F) {
 // Who only looks gets what the agent has written, and leaves it as it is.
 func TestView(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ids")
-	_, err := View(path)
+	_, err := LoadReadOnly(path)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	r, err := Load(path, 510)
 	require.NoError(t, err)
@@ -442,24 +442,24 @@ func TestView(t *testing.T) {
 	before, err := os.ReadFile(path)
 	require.NoError(t, err)
 
-	v, err := View(path)
+	v, err := LoadReadOnly(path)
 	require.NoError(t, err)
 	assert.Equal(t, 510, v.Domain())
 	id, err := v.PMID("a")
 	require.NoError(t, err)
 	assert.Equal(t, bound, id)
-	assert.True(t, v.Has("a"))
-	assert.False(t, v.Has("b"))
+	assert.True(t, v.WasBound("a"))
+	assert.False(t, v.WasBound("b"))
 	assert.Equal(t, groups, v.GroupInDom(pdu.NewInDom(60, 1), "kind"))
 	_, err = v.PMID("b")
 	require.NoError(t, err)
-	assert.False(t, v.Has("b"), "a number, but not one that anybody has been told")
+	assert.False(t, v.WasBound("b"), "a number, but not one that anybody has been told")
 	require.NoError(t, v.Save())
 	after, err := os.ReadFile(path)
 	require.NoError(t, err)
 	assert.Equal(t, before, after)
 
 	require.NoError(t, os.WriteFile(path, []byte("{"), 0o600))
-	_, err = View(path)
+	_, err = LoadReadOnly(path)
 	require.ErrorContains(t, err, path)
 }

@@ -91,8 +91,8 @@ func (u *wireUnits) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// place is that of a PMID in the order of giving out; false for one that is not ours to give.
-func (s *state) place(id pdu.PMID) (int, bool) {
+// index is that of a PMID in the order of giving out; false for one that is not ours to give.
+func (s *state) index(id pdu.PMID) (int, bool) {
 	if id.Domain() != s.Domain || id.Cluster() < firstCluster {
 		return 0, false
 	}
@@ -111,7 +111,7 @@ func (s *state) check() error {
 	}
 	owner := make(map[pdu.PMID]string, len(s.Metrics))
 	claim := func(name string, id pdu.PMID) error {
-		if n, ok := s.place(id); !ok || n >= s.Next {
+		if n, ok := s.index(id); !ok || n >= s.Next {
 			return fmt.Errorf("metric %s: PMID %s was never assigned", name, id)
 		}
 		if other, ok := owner[id]; ok {
@@ -152,12 +152,12 @@ func decode(text []byte) (state, error) {
 	if err := s.check(); err != nil {
 		return state{}, err
 	}
-	s.complete()
+	s.fillDefaults()
 	return s, nil
 }
 
-// complete makes what an older version, or nobody yet, has written.
-func (s *state) complete() {
+// fillDefaults makes what an older version, or nobody yet, has written.
+func (s *state) fillDefaults() {
 	if s.Metrics == nil {
 		s.Metrics = make(map[string]metric)
 	}
@@ -181,8 +181,8 @@ var errDamaged = errors.New("state file set aside")
 // as one with the path "".
 func Load(path string, domain int) (*Registry, error) {
 	r := &Registry{state: state{Version: stateVersion, Domain: domain}, path: path, disk: osDisk{}}
-	r.state.complete()
-	r.knowGroups()
+	r.state.fillDefaults()
+	r.indexGroups()
 	if path == "" {
 		return r, nil
 	}
@@ -201,10 +201,10 @@ func Load(path string, domain int) (*Registry, error) {
 	}
 	if err == nil {
 		r.state = s
-		r.knowGroups()
+		r.indexGroups()
 		return r, nil
 	}
-	r.state.rescue(text)
+	r.state.rescueNumbers(text)
 	aside, moveErr := setAside(path)
 	if moveErr != nil {
 		r.path = ""
@@ -213,9 +213,9 @@ func Load(path string, domain int) (*Registry, error) {
 	return r, fmt.Errorf("identities: %w as %s: %w", errDamaged, aside, err)
 }
 
-// View reads a state file for who needs identities and is not the agent: the registry is not persistent, so that what it gives
+// LoadReadOnly reads a state file for who needs identities and is not the agent: the registry is not persistent, so that what it gives
 // out besides nobody else knows of. The file stays as it is; the agent may run.
-func View(path string) (*Registry, error) {
+func LoadReadOnly(path string) (*Registry, error) {
 	text, err := regular.Read(path, maxStateBytes+1) // one more than can be one
 	if err != nil {
 		return nil, err
@@ -225,16 +225,16 @@ func View(path string) (*Registry, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	r := &Registry{state: s, disk: osDisk{}}
-	r.knowGroups()
+	r.indexGroups()
 	return r, nil
 }
 
-// Has reports whether a name has been bound before.
-func (r *Registry) Has(name string) bool { return r.state.Metrics[name].Desc != nil }
+// WasBound reports whether a name has been bound before.
+func (r *Registry) WasBound(name string) bool { return r.state.Metrics[name].Desc != nil }
 
-// rescue finds in a damaged file the numbers from which on no PMID and no domain of groups was given out, as far as that can
+// rescueNumbers finds in a damaged file the numbers from which on no PMID and no domain of groups was given out, as far as that can
 // still be seen.
-func (s *state) rescue(text []byte) {
+func (s *state) rescueNumbers(text []byte) {
 	for _, found := range regexp.MustCompile(`"(\d+\.\d+(\.\d+)?)"`).FindAllSubmatch(text, -1) {
 		if len(found[2]) == 0 {
 			if d, err := pdu.ParseInDom(string(found[1])); err == nil && d.Domain() == s.Domain {
@@ -243,7 +243,7 @@ func (s *state) rescue(text []byte) {
 			continue
 		}
 		id, err := pdu.ParsePMID(string(found[1]))
-		if n, ok := s.place(id); err == nil && ok {
+		if n, ok := s.index(id); err == nil && ok {
 			s.Next = max(s.Next, n+1)
 		}
 	}
@@ -268,7 +268,7 @@ func setAside(path string) (string, error) {
 }
 
 // MustSave reports whether something is not saved that must be before anybody is told.
-func (r *Registry) MustSave() bool { return r.promised }
+func (r *Registry) MustSave() bool { return r.mustSave }
 
 // Save writes the state file if something has changed. After an error it can be tried again.
 func (r *Registry) Save() error {
@@ -279,20 +279,20 @@ func (r *Registry) Save() error {
 	if err != nil {
 		return fmt.Errorf("identities: %w", err)
 	}
-	r.changed, r.promised = false, false
+	r.changed, r.mustSave = false, false
 	return nil
 }
 
-// Remembered is what a state file says of a definition's name.
-type Remembered struct {
+// SavedMetric is what a state file says of a definition's name.
+type SavedMetric struct {
 	Bound bool     // it has been served
 	Text  string   // the expression that it had then, the last time
 	Desc  pdu.Desc // of that
 }
 
-// Read reads from a state file which definitions an agent has ever had, by name. It changes nothing; the agent
+// ReadMetrics reads from a state file which definitions an agent has ever had, by name. It changes nothing; the agent
 // may run.
-func Read(path string) (map[string]Remembered, error) {
+func ReadMetrics(path string) (map[string]SavedMetric, error) {
 	text, err := regular.Read(path, maxStateBytes+1) // one more than can be one
 	if err != nil {
 		return nil, err
@@ -301,9 +301,9 @@ func Read(path string) (map[string]Remembered, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	all := make(map[string]Remembered, len(s.Metrics))
+	all := make(map[string]SavedMetric, len(s.Metrics))
 	for name, m := range s.Metrics {
-		known := Remembered{Bound: m.Desc != nil, Text: m.Text}
+		known := SavedMetric{Bound: m.Desc != nil, Text: m.Text}
 		if m.Desc != nil {
 			known.Desc = m.Desc.desc(m.PMID)
 		}

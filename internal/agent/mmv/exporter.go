@@ -41,9 +41,9 @@ type Exporter struct {
 	log       logrus.FieldLogger
 	reader    *reader
 
-	file    *file    // nil: none
-	written []uint64 // what file has, in the order of the reader's metrics
-	trouble string   // why there are no metrics at the moment, which has been logged
+	file        *file    // nil: none
+	written     []uint64 // what file has, in the order of the reader's metrics
+	loggedError string   // why there are no metrics at the moment, which has been logged
 }
 
 // New makes an Exporter. [Exporter.Run] starts it.
@@ -59,9 +59,9 @@ func (e *Exporter) Run(ctx context.Context) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // a mapping whose file has become shorter
-	defer e.end()
+	defer e.removeFile()
 	for {
-		if err := guard(func() error { e.look(); return nil }); err != nil {
+		if err := recoverPanic(func() error { e.updateOnce(); return nil }); err != nil {
 			e.log.WithError(err).Warn("no metrics below mmv")
 			return
 		}
@@ -73,8 +73,8 @@ func (e *Exporter) Run(ctx context.Context) {
 	}
 }
 
-// guard turns a panic of speed's, or a fault of the mapping, into an error.
-func guard(do func() error) (err error) {
+// recoverPanic turns a panic of speed's, or a fault of the mapping, into an error.
+func recoverPanic(do func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v", r)
@@ -83,14 +83,14 @@ func guard(do func() error) (err error) {
 	return do()
 }
 
-// look brings the file up to date, and logs an error once.
-func (e *Exporter) look() {
+// updateOnce brings the file up to date, and logs an error once.
+func (e *Exporter) updateOnce() {
 	switch err := e.update(e.reader.read()); {
-	case err != nil && err.Error() != e.trouble:
-		e.trouble = err.Error()
+	case err != nil && err.Error() != e.loggedError:
+		e.loggedError = err.Error()
 		e.log.WithError(err).Warn("no metrics below mmv")
-	case err == nil && e.trouble != "":
-		e.trouble = ""
+	case err == nil && e.loggedError != "":
+		e.loggedError = ""
 		e.log.Info("metrics below mmv are available again")
 	}
 }
@@ -98,10 +98,10 @@ func (e *Exporter) look() {
 // update writes the numbers that have changed, or makes a file with all of them where there is none.
 func (e *Exporter) update(numbers []uint64) error {
 	if e.file != nil {
-		switch err := e.file.intact(); {
+		switch err := e.file.checkPath(); {
 		case errors.Is(err, errLost):
 			e.log.Info("mmv file is missing, creating it again")
-			e.end()
+			e.removeFile()
 		case err != nil:
 			return err
 		}
@@ -126,12 +126,12 @@ func (e *Exporter) update(numbers []uint64) error {
 	return nil
 }
 
-// end removes the file.
-func (e *Exporter) end() {
+// removeFile removes the file.
+func (e *Exporter) removeFile() {
 	if e.file == nil {
 		return
 	}
-	if err := guard(e.file.close); err != nil {
+	if err := recoverPanic(e.file.close); err != nil {
 		e.log.WithError(err).Warn("cannot remove the mmv file")
 	}
 	e.file = nil

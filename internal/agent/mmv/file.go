@@ -23,7 +23,7 @@ import (
 type file struct {
 	path    string
 	client  *speed.PCPClient
-	made    fs.FileInfo
+	info    fs.FileInfo
 	metrics []control.Metric
 	values  []*speed.PCPSingletonMetric // of metrics
 }
@@ -66,7 +66,7 @@ func (f *file) start(hidden string) (err error) {
 	if err := f.client.Start(); err != nil {
 		return err
 	}
-	if f.made, err = os.Stat(hidden); err != nil {
+	if f.info, err = os.Stat(hidden); err != nil {
 		return err
 	}
 	return os.Rename(hidden, f.path)
@@ -77,11 +77,11 @@ func newMetric(m control.Metric, number uint64) (*speed.PCPSingletonMetric, erro
 	// The format has PCP's own numbers for type, semantics and scales.
 	units := speed.NewMetricUnit().Space(speed.SpaceUnit(m.Units.SpaceScale)<<16, m.Units.Space).
 		Time(speed.TimeUnit(m.Units.TimeScale)<<12, m.Units.Time).Count(speed.CountUnit(m.Units.CountScale)<<8, m.Units.Count)
-	return speed.NewPCPSingletonMetric(boxed(m.Type, number), m.Name, speed.MetricType(m.Type), speed.MetricSemantics(m.Sem), units, m.Short)
+	return speed.NewPCPSingletonMetric(speedValue(m.Type, number), m.Name, speed.MetricType(m.Type), speed.MetricSemantics(m.Sem), units, m.Short)
 }
 
-// boxed is a number as speed wants it.
-func boxed(t pdu.Type, number uint64) any {
+// speedValue is a number as speed wants it.
+func speedValue(t pdu.Type, number uint64) any {
 	switch t {
 	case pdu.TypeU32:
 		return uint32(number)
@@ -93,7 +93,7 @@ func boxed(t pdu.Type, number uint64) any {
 
 // write sets the number of a metric. It is not called after close.
 func (f *file) write(i int, number uint64) error {
-	return f.values[i].Set(boxed(f.metrics[i].Type, number))
+	return f.values[i].Set(speedValue(f.metrics[i].Type, number))
 }
 
 var (
@@ -103,16 +103,16 @@ var (
 	errTaken = errors.New("another process exports under this name")
 )
 
-// intact returns [errLost] or [errTaken] if the file is no longer in its place. To write to the mapping of one that is
+// checkPath returns [errLost] or [errTaken] if the file is no longer in its place. To write to the mapping of one that is
 // shorter now would be a SIGBUS.
-func (f *file) intact() error {
+func (f *file) checkPath() error {
 	now, err := os.Lstat(f.path)
 	switch {
 	case err != nil:
 		return errLost
-	case !os.SameFile(f.made, now):
+	case !os.SameFile(f.info, now):
 		return errTaken
-	case now.Size() < f.made.Size():
+	case now.Size() < f.info.Size():
 		return errLost
 	}
 	return nil
@@ -121,7 +121,7 @@ func (f *file) intact() error {
 // close removes the file, unless it is no longer ours, and gives up the mapping.
 func (f *file) close() error {
 	var err error
-	if !errors.Is(f.intact(), errTaken) {
+	if !errors.Is(f.checkPath(), errTaken) {
 		if err = os.Remove(f.path); errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}

@@ -27,9 +27,9 @@ func newReader(figures *control.Figures) *reader {
 	r.add("pid", control.Shape{Type: pdu.TypeU32, Sem: pdu.SemDiscrete}, "process identifier of the agent",
 		func() uint64 { return pid })
 	r.add("memory.heap", control.Shape{Type: pdu.TypeU64, Sem: pdu.SemInstant, Units: pdu.Units{Space: 1}},
-		"memory used by objects of the agent", func() uint64 { return r.measured(0) })
+		"memory used by objects of the agent", func() uint64 { return r.runtimeValue(0) })
 	r.add("goroutines", control.Shape{Type: pdu.TypeU32, Sem: pdu.SemInstant, Units: pdu.Units{Count: 1}},
-		"number of goroutines", func() uint64 { return r.measured(1) })
+		"number of goroutines", func() uint64 { return r.runtimeValue(1) })
 	return r
 }
 
@@ -37,8 +37,8 @@ func (r *reader) add(name string, shape control.Shape, short string, number func
 	r.metrics = append(r.metrics, control.Metric{Name: name, Shape: shape, Short: short, Content: control.Number(number)})
 }
 
-// measured is a number of the Go runtime at the last call of read.
-func (r *reader) measured(i int) uint64 {
+// runtimeValue is a number of the Go runtime at the last call of read.
+func (r *reader) runtimeValue(i int) uint64 {
 	if v := r.runtime[i].Value; v.Kind() == metrics.KindUint64 {
 		return v.Uint64()
 	}

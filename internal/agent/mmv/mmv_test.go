@@ -231,12 +231,12 @@ func TestFileIsMadeAgain(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			dir := folder(t)
 			e, hook := exporter(dir, &control.Figures{})
-			e.look()
+			e.updateOnce()
 			row.do(t, filepath.Join(dir, "ours"))
-			e.look()
+			e.updateOnce()
 			assert.Len(t, read(t, filepath.Join(dir, "ours")).metrics, len(e.reader.metrics))
 			assert.Equal(t, []string{"info: mmv file is missing, creating it again"}, lines(hook))
-			e.end()
+			e.removeFile()
 		})
 	}
 	for _, row := range []struct {
@@ -255,10 +255,10 @@ func TestFileIsMadeAgain(t *testing.T) {
 			dir := folder(t)
 			row.do(t, dir)
 			e, hook := exporter(dir, &control.Figures{})
-			e.look()
+			e.updateOnce()
 			read(t, filepath.Join(dir, "ours"))
 			assert.Empty(t, lines(hook))
-			e.end()
+			e.removeFile()
 			entries, err := os.ReadDir(dir)
 			require.NoError(t, err)
 			assert.Empty(t, entries)
@@ -271,16 +271,16 @@ func TestFileOfAnother(t *testing.T) {
 	dir := folder(t)
 	path := filepath.Join(dir, "ours")
 	one, logged := exporter(dir, &control.Figures{})
-	one.look()
+	one.updateOnce()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "new"), []byte("theirs"), 0o644))
 	require.NoError(t, os.Rename(filepath.Join(dir, "new"), path))
-	one.look()
-	one.look()
+	one.updateOnce()
+	one.updateOnce()
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	assert.Equal(t, "theirs", string(text))
 	require.NoError(t, os.Remove(path))
-	one.look()
+	one.updateOnce()
 	read(t, path)
 	assert.Equal(t, []string{
 		"warning: no metrics below mmv", "info: mmv file is missing, creating it again", "info: metrics below mmv are available again",
@@ -288,7 +288,7 @@ func TestFileOfAnother(t *testing.T) {
 
 	require.NoError(t, os.Remove(path))
 	require.NoError(t, os.WriteFile(path, []byte("theirs"), 0o644))
-	one.end()
+	one.removeFile()
 	assert.FileExists(t, path)
 }
 
@@ -315,16 +315,16 @@ func TestNoFile(t *testing.T) {
 			require.NoError(t, os.Remove(dir))
 			row.make(t, dir)
 			e, hook := exporter(dir, &control.Figures{})
-			e.look()
-			e.look()
+			e.updateOnce()
+			e.updateOnce()
 			require.Equal(t, []string{"warning: no metrics below mmv"}, lines(hook))
 			assert.Equal(t, filepath.Join(dir, "ours"), hook.LastEntry().Data["file"])
 			assert.ErrorContains(t, hook.LastEntry().Data["error"].(error), row.want)
 			folder(t)
-			e.look()
+			e.updateOnce()
 			read(t, filepath.Join(dir, "ours"))
 			assert.Equal(t, "metrics below mmv are available again", hook.LastEntry().Message)
-			e.end()
+			e.removeFile()
 		})
 	}
 }
@@ -337,8 +337,8 @@ func TestFaultIsAnError(t *testing.T) {
 	require.NoError(t, err)
 	defer f.close()
 	require.NoError(t, os.Truncate(f.path, 0))
-	assert.ErrorIs(t, f.intact(), errLost)
-	require.ErrorContains(t, guard(func() error { return f.write(0, 7) }), "panic")
+	assert.ErrorIs(t, f.checkPath(), errLost)
+	require.ErrorContains(t, recoverPanic(func() error { return f.write(0, 7) }), "panic")
 }
 
 func TestCheckName(t *testing.T) {

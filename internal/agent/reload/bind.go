@@ -23,13 +23,13 @@ import (
 )
 
 const (
-	// primeTime is how long a definition that is served waits for the first sample of its new operands
+	// firstSampleWait is how long a definition that is served waits for the first sample of its new operands
 	// before it changes over to them.
 	firstSampleWait = 50 * time.Millisecond
 	firstSamplePoll = time.Millisecond // of looking whether it has come
 )
 
-// scope is what to ask pmcd for.
+// lookupScope is what to ask pmcd for.
 type lookupScope int
 
 const (
@@ -88,7 +88,7 @@ func (r *Reloader) rebind(ctx context.Context, what lookupScope) error {
 	return nil
 }
 
-// tell has a change announced.
+// addChange has a change announced.
 func (r *Reloader) addChange(change pdu.Change) {
 	r.options.Changes.Or(uint32(change))
 	r.newChange = true
@@ -102,7 +102,7 @@ func (r *Reloader) publish(snap *Snapshot) {
 	r.options.Figures.Failed.Store(int64(snap.Failures() + len(r.config.Failures)))
 }
 
-// used are the names that definitions use.
+// usedNames are the names that definitions use.
 func (r *Reloader) usedNames() iter.Seq[string] {
 	return operand.NamesIn(r.options.Snapshot.Load().Candidates(&r.config), derived.Root)
 }
@@ -137,7 +137,7 @@ func (r *Reloader) lookUpDue(ctx context.Context) {
 	}
 }
 
-// tellRefused logs names that agents refuse to tell anything of.
+// logRefused logs names that agents refuse to tell anything of.
 func (r *Reloader) logRefused() {
 	n, name, why := r.metadata.Refused()
 	switch {
@@ -150,7 +150,7 @@ func (r *Reloader) logRefused() {
 	r.loggedRefused = n
 }
 
-// prime waits, not for long, for first samples of metrics that are served and have other operands now, so
+// awaitFirstSamples waits, not for long, for first samples of metrics that are served and have other operands now, so
 // that their clients do not find them without a value.
 func (r *Reloader) awaitFirstSamples(ctx context.Context, snap, before *Snapshot) {
 	var series []*upstream.Series
@@ -175,7 +175,7 @@ func (r *Reloader) awaitFirstSamples(ctx context.Context, snap, before *Snapshot
 	}
 }
 
-// build makes a snapshot of what is known; before is nil for the first one.
+// buildSnapshot makes a snapshot of what is known; before is nil for the first one.
 func (r *Reloader) buildSnapshot(before *Snapshot) *Snapshot {
 	in := served.Input{
 		Config: r.config, IDs: r.ids, OwnEntries: control.Entries(r.options.Domain), ProtectedNodes: r.options.ProtectedNodes,
@@ -190,7 +190,7 @@ func (r *Reloader) buildSnapshot(before *Snapshot) *Snapshot {
 	return NewSnapshot(served.Build(in), before)
 }
 
-// save writes identities down, or tries again soon.
+// saveIdentities writes identities down, or tries again soon.
 func (r *Reloader) saveIdentities() {
 	text := ""
 	if err := r.ids.Save(); err != nil {
@@ -209,7 +209,7 @@ func (r *Reloader) saveIdentities() {
 	r.loggedSaveError = text
 }
 
-// needsOf gathers the domains whose instance names or members snapshots need.
+// inDomNeedsOf gathers the domains whose instance names or members snapshots need.
 func inDomNeedsOf(snapshots ...*Snapshot) operand.InDomNeeds {
 	return operand.InDomNeedsOf(func(yield func(*derived.Metric) bool) {
 		for _, snap := range snapshots {

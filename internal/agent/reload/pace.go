@@ -23,7 +23,7 @@ func newLookupLimiter() lookupLimiter {
 	return lookupLimiter{backoff: wait.Backoff{Least: leastGap, Most: mostGap}}
 }
 
-// announced notes an announcement, and returns how long to wait until all names are looked up, which was done last at bound.
+// delay notes an announcement, and returns how long to wait until all names are looked up, which was done last at bound.
 func (p *lookupLimiter) delay(bound, now time.Time) time.Duration {
 	since := now.Sub(bound)
 	if since > 2*p.backoff.Last() {
@@ -33,7 +33,7 @@ func (p *lookupLimiter) delay(bound, now time.Time) time.Duration {
 	return max(0, max(p.backoff.Last(), leastGap)-since)
 }
 
-// lookedUp notes that all names have been looked up, and whether that has shown anything new.
+// recordLookup notes that all names have been looked up, and whether that has shown anything new.
 func (p *lookupLimiter) recordLookup(changed bool) {
 	switch {
 	case !p.byAnnouncement:

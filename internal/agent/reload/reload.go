@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// missedGap is how far apart two lookups of all operands are at least when somebody asks for a metric that is not bound.
+	// lookUpMissingGap is how far apart two lookups of all operands are at least when somebody asks for a metric that is not bound.
 	lookUpMissingGap = 2 * time.Second
 
 	// A lookup that fails is tried again after firstRetry, then slower and slower, down to lastRetry.
@@ -165,7 +165,7 @@ func (r *Reloader) Run(ctx context.Context) {
 	}
 }
 
-// handle does what events call for.
+// handleEvents does what events call for.
 func (r *Reloader) handleEvents(ctx context.Context, e upstream.Events) {
 	r.changeHidden = r.changeHidden || e.Hidden
 	if e.Session != r.session {
@@ -209,7 +209,7 @@ func (r *Reloader) lookUpMissing(ctx context.Context) {
 	}
 }
 
-// failed looks after a lookup that has failed as a whole: it is tried again. If the connection has failed, there will
+// recordLookup looks after a lookup that has failed as a whole: it is tried again. If the connection has failed, there will
 // be another session.
 func (r *Reloader) recordLookup(err error) {
 	switch {
@@ -225,7 +225,7 @@ func (r *Reloader) recordLookup(err error) {
 	}
 }
 
-// unbound reports whether metrics that are not there now may change what is served when they appear.
+// hasUnbound reports whether metrics that are not there now may change what is served when they appear.
 func (r *Reloader) hasUnbound() bool {
 	snap := r.options.Snapshot.Load()
 	return snap.Bound < len(snap.Entries) || r.config.Language.NoValue
@@ -242,7 +242,7 @@ func (r *Reloader) ReloadAll() {
 	wait.Signal(r.reloadRequests)
 }
 
-// Missed tells that somebody has asked for a metric that is not bound; it does not wait.
+// RequestLookup tells that somebody has asked for a metric that is not bound; it does not wait.
 func (r *Reloader) RequestLookup() { wait.Signal(r.lookupRequests) }
 
 func (r *Reloader) loadConfig() {
@@ -250,7 +250,7 @@ func (r *Reloader) loadConfig() {
 	r.config.Read = r.options.Now()
 }
 
-// reread reads the configuration and serves it.
+// reloadConfig reads the configuration and serves it.
 func (r *Reloader) reloadConfig(ctx context.Context) {
 	start := time.Now()
 	r.loadConfig()

@@ -25,7 +25,7 @@ type Snapshot struct {
 	PreparedEvaluation atomic.Pointer[derived.Evaluation] // made beforehand, for the first fetch
 }
 
-// Metric is a definition as it is served, and what the agent keeps beside it.
+// EntryState is a definition as it is served, and what the agent keeps beside it.
 type EntryState struct {
 	*served.Entry
 	Series           *upstream.Series // nil: not bound
@@ -83,7 +83,7 @@ func NewSnapshot(s *served.Snapshot, before *Snapshot) *Snapshot {
 	return made
 }
 
-// since are the windows of a metric that are since the last look of a client.
+// perClientWindows are the windows of a metric that are since the last look of a client.
 func perClientWindows(set *derived.Set, m *derived.Metric) (some []uint32) {
 	for _, i := range m.Needs().Windows {
 		if set.Windows()[i].Span == 0 {
@@ -93,7 +93,7 @@ func perClientWindows(set *derived.Set, m *derived.Metric) (some []uint32) {
 	return some
 }
 
-// Metric returns the one with a PMID; nil: there is none.
+// EntryState returns the one with a PMID; nil: there is none.
 func (s *Snapshot) EntryState(id pdu.PMID) *EntryState {
 	if m := s.ByID[id]; m != nil {
 		return &s.EntryStates[m.Index]

@@ -9,15 +9,15 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Patience is how long a metric may have no sample after its name is first served.
-const Patience = time.Second
+// SampleGrace is how long a metric may have no sample after its name is first served.
+const SampleGrace = time.Second
 
 // Client is one client of the agent, with the metrics that it has looked up. It belongs to one
 // goroutine.
 type Client struct {
-	// Young and Begun count the answers that were good only because the metric was new: no sample
+	// NotSampled and Begun count the answers that were good only because the metric was new: no sample
 	// yet, and no previous sample yet.
-	Young, Begun int
+	NotSampled, NoHistory int
 
 	// Repeated counts metrics with a history without a value because there was no newer sample.
 	Repeated int
@@ -28,7 +28,7 @@ type Client struct {
 	site    *Site
 	rand    *rand.Rand
 	entries []entry
-	from    int // generation that the next fetch must not be older than
+	oldest  int // generation that the next fetch must not be older than
 }
 
 // entry is a metric as its client knows it.
@@ -44,9 +44,9 @@ func (s *Site) NewClient(seed uint64) *Client {
 	return &Client{site: s, rand: rand.New(rand.NewPCG(seed, 1))}
 }
 
-// Choose makes the client forget all metrics and returns the full names of those that it wants to know
+// ChooseNames makes the client forget all metrics and returns the full names of those that it wants to know
 // instead: some that exist and some that do not.
-func (c *Client) Choose() []string {
+func (c *Client) ChooseNames() []string {
 	c.entries = c.entries[:0]
 	names := []string{full(first)}
 	for i := range slots {
@@ -57,29 +57,29 @@ func (c *Client) Choose() []string {
 	return append(names, full(third), full(second))
 }
 
-// Found tells the client what the agent answers for a name. Names that it does not know, or has no
+// AddMetric tells the client what the agent answers for a name. Names that it does not know, or has no
 // descriptor for at the moment, are left out.
-func (c *Client) Found(name string, desc pdu.Desc) error {
+func (c *Client) AddMetric(name string, desc pdu.Desc) error {
 	e := entry{name: name, slot: -1, desc: desc, valued: -1}
 	for i := range slots {
 		if name == full(slotName(i)) {
 			e.slot = i
 		}
 	}
-	if err := c.site.learn(e); err != nil {
+	if err := c.site.recordMetric(e); err != nil {
 		return err
 	}
 	c.entries = append(c.entries, e)
 	return nil
 }
 
-// learn notes what a PMID stands for, which must never change, nor may one thing have two PMIDs. In
+// recordMetric notes what a PMID stands for, which must never change, nor may one thing have two PMIDs. In
 // generation 0 it also learns what metadata the forms have.
-func (s *Site) learn(e entry) error {
+func (s *Site) recordMetric(e entry) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	id := e.desc.PMID
-	now := identity{e.name, anonymous(e.desc)}
+	now := identity{e.name, withoutPMID(e.desc)}
 	if e.slot >= 0 && s.latest().number == 0 {
 		f := s.file[e.slot].form
 		if known, ok := s.metadata[f]; ok && known != now.desc {
@@ -97,7 +97,7 @@ func (s *Site) learn(e entry) error {
 	return nil
 }
 
-func anonymous(d pdu.Desc) pdu.Desc {
+func withoutPMID(d pdu.Desc) pdu.Desc {
 	d.PMID = pdu.NoPMID
 	return d
 }
@@ -108,7 +108,7 @@ func (c *Client) IDs() []pdu.PMID {
 	for i, e := range c.entries {
 		ids[i] = e.desc.PMID
 	}
-	c.from = c.site.State().Served
+	c.oldest = c.site.State().Served
 	return ids
 }
 
@@ -128,10 +128,10 @@ func (c *Client) Check(sets []pdu.ValueSet, now time.Time) error {
 	switch {
 	case g == nil:
 		return fmt.Errorf("a generation that is not: %d, the newest is %d", number, s.latest().number)
-	case number < c.from:
-		return fmt.Errorf("generation %d is served again, after %d", number, c.from)
+	case number < c.oldest:
+		return fmt.Errorf("generation %d is served again, after %d", number, c.oldest)
 	}
-	s.seen = max(s.seen, number)
+	s.newestServed = max(s.newestServed, number)
 	var wrong []error
 	for i := range sets {
 		e := &c.entries[i]
@@ -139,7 +139,7 @@ func (c *Client) Check(sets []pdu.ValueSet, now time.Time) error {
 			wrong = append(wrong, fmt.Errorf("%s: value set of %s instead of %s", e.name, sets[i].PMID, e.desc.PMID))
 			continue
 		}
-		if err := c.judge(e, &sets[i], g, now); err != nil {
+		if err := c.checkMetric(e, &sets[i], g, now); err != nil {
 			wrong = append(wrong, fmt.Errorf("generation %d: %s: %w", number, e.name, err))
 		}
 	}
@@ -156,15 +156,15 @@ func (c *Client) number(sets []pdu.ValueSet) (int, error) {
 	return 0, errors.New("no value that shows the generation")
 }
 
-// judge says what is wrong with one metric of a fetch. The site is locked.
-func (c *Client) judge(e *entry, set *pdu.ValueSet, g *generation, now time.Time) error {
+// checkMetric says what is wrong with one metric of a fetch. The site is locked.
+func (c *Client) checkMetric(e *entry, set *pdu.ValueSet, g *generation, now time.Time) error {
 	want, count := g.number, 1
 	v := serving{configured: true, served: true}
 	if e.slot >= 0 {
 		v = g.slots[e.slot]
 		d := v.definition
-		if v.served && !c.site.is(d.form, e.desc) {
-			return gone(set, pdu.ErrPMID)
+		if v.served && !c.site.hasDesc(d.form, e.desc) {
+			return checkUnserved(set, pdu.ErrPMID)
 		}
 		want = e.slot*unit + d.constant
 		if d.form == nested {
@@ -176,15 +176,15 @@ func (c *Client) judge(e *entry, set *pdu.ValueSet, g *generation, now time.Time
 	}
 	switch {
 	case !v.served && v.configured:
-		return gone(set, pdu.ErrPMID, pdu.ErrBadDerive)
+		return checkUnserved(set, pdu.ErrPMID, pdu.ErrBadDerive)
 	case !v.served:
-		return gone(set, pdu.ErrPMID)
-	case set.Code == pdu.ErrAgain && e.slot >= 0 && c.young(v.since, now):
-		c.Young++
+		return checkUnserved(set, pdu.ErrPMID)
+	case set.Code == pdu.ErrAgain && e.slot >= 0 && c.isNew(v.since, now):
+		c.NotSampled++
 		return nil
 	case set.Code == 0 && len(set.Values) == 0 && v.definition.form == historic && e.slot >= 0:
 		if e.valued < 0 || e.valued < v.sampled {
-			c.Begun++
+			c.NoHistory++
 		} else {
 			c.Repeated++
 		}
@@ -207,21 +207,21 @@ func (c *Client) judge(e *entry, set *pdu.ValueSet, g *generation, now time.Time
 	return nil
 }
 
-// young reports whether a name has been served for so short a time that it need not have a sample yet.
-func (c *Client) young(since int, now time.Time) bool {
+// isNew reports whether a name has been served for so short a time that it need not have a sample yet.
+func (c *Client) isNew(since int, now time.Time) bool {
 	g := c.site.generation(since)
-	return g != nil && now.Sub(g.made) < Patience
+	return g != nil && now.Sub(g.made) < SampleGrace
 }
 
-// is reports whether a metric of a form has a descriptor.
-func (s *Site) is(f form, desc pdu.Desc) bool {
-	desc = anonymous(desc)
+// hasDesc reports whether a metric of a form has a descriptor.
+func (s *Site) hasDesc(f form, desc pdu.Desc) bool {
+	desc = withoutPMID(desc)
 	known, ok := s.metadata[f]
 	return ok && known == desc
 }
 
-// gone says what is wrong with the values of a metric that is not served: there must be none.
-func gone(set *pdu.ValueSet, codes ...pdu.Code) error {
+// checkUnserved says what is wrong with the values of a metric that is not served: there must be none.
+func checkUnserved(set *pdu.ValueSet, codes ...pdu.Code) error {
 	for _, code := range codes {
 		if set.Code == code {
 			return nil

@@ -22,7 +22,7 @@
 //     (or is PM_ERR_PMID if the name was deleted in between);
 //   - one whose name is not defined is PM_ERR_PMID, or without values if it had gone before its name;
 //   - one whose definition was wrong from the start is PM_ERR_BADDERIVE;
-//   - PM_ERR_AGAIN, no sample yet, is good for [Patience] after its name is first served and at no other time,
+//   - PM_ERR_AGAIN, no sample yet, is good for [SampleGrace] after its name is first served and at no other time,
 //     and no values, no previous sample yet, is good for a metric with a history until its first value;
 //     after that it says that there is no newer sample than at the fetch before, which is counted.
 //

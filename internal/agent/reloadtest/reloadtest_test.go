@@ -29,16 +29,16 @@ func (s server) desc(slot int, f form) pdu.Desc {
 func (s server) look(t *testing.T, c *Client) {
 	t.Helper()
 	g := s.site.latest()
-	for _, name := range c.Choose() {
+	for _, name := range c.ChooseNames() {
 		switch name {
 		case full(first), full(second), full(third):
 			d := s.desc(slots, 0)
 			d.PMID = pdu.NewPMID(510, 1+slots, int(name[len("derived.gen.")]))
-			require.NoError(t, c.Found(name, d))
+			require.NoError(t, c.AddMetric(name, d))
 		}
 		for i, v := range g.slots {
 			if name == full(slotName(i)) && v.served {
-				require.NoError(t, c.Found(name, s.desc(i, v.definition.form)))
+				require.NoError(t, c.AddMetric(name, s.desc(i, v.definition.form)))
 			}
 		}
 	}
@@ -97,7 +97,7 @@ func TestRightAnswersPass(t *testing.T) {
 		require.NoError(t, s.site.CheckNames(s.site.Names(), s.site.State().Served))
 	}
 	assert.Positive(t, c.Values)
-	assert.Zero(t, c.Young)
+	assert.Zero(t, c.NotSampled)
 	assert.Positive(t, s.site.State().Broken)
 	assert.Equal(t, s.site.State().Generation, s.site.State().Served)
 }
@@ -147,7 +147,7 @@ func TestWrongAnswersFail(t *testing.T) {
 			sets := s.fetch(c, s.site.latest())
 			require.NoError(t, c.Check(sets, time.Now()))
 			c.IDs()
-			late := time.Now().Add(2 * Patience)
+			late := time.Now().Add(2 * SampleGrace)
 			row.spoil(c, sets)
 			require.ErrorContains(t, c.Check(sets, late), row.reason)
 		})
@@ -162,7 +162,7 @@ func TestDeletedMetricMayHaveNoValue(t *testing.T) {
 		}
 	}
 	before := s.fetch(c, s.site.latest())
-	s.site.publish()
+	s.site.addGeneration()
 	require.NoError(t, c.Check(s.fetch(c, s.site.latest()), time.Now()))
 	for i := range before {
 		if c.entries[i].slot < 0 {
@@ -184,12 +184,12 @@ func TestRepairLeavesNothingWrong(t *testing.T) {
 func TestIdentifiersStayWhatTheyAre(t *testing.T) {
 	s, c := newServer(t)
 	d := s.desc(3, 3)
-	require.NoError(t, c.Found("derived.slot3.m", d))
-	require.ErrorContains(t, c.Found("derived.slot4.m", d), "and was")
+	require.NoError(t, c.AddMetric("derived.slot3.m", d))
+	require.ErrorContains(t, c.AddMetric("derived.slot4.m", d), "and was")
 	other := d
 	other.Type = pdu.TypeU32
-	require.ErrorContains(t, c.Found("derived.slot3.m", other), "and was")
+	require.ErrorContains(t, c.AddMetric("derived.slot3.m", other), "and was")
 	second := d
 	second.PMID++
-	require.ErrorContains(t, c.Found("derived.slot3.m", second), "and had")
+	require.ErrorContains(t, c.AddMetric("derived.slot3.m", second), "and had")
 }

@@ -17,8 +17,8 @@ const (
 	// unit is the distance between the constants of two slots. Generations are less.
 	unit = 100_000
 
-	// kept is how many generations a site remembers: a fetch is never that late.
-	kept = 256
+	// maxGenerations is how many generations a site remembers: a fetch is never that late.
+	maxGenerations = 256
 
 	// brokenShare is how many edits in a hundred make a definition wrong.
 	brokenShare = 5
@@ -90,15 +90,15 @@ type generation struct {
 type Site struct {
 	operands Operands
 
-	mu          sync.Mutex
-	rand        *rand.Rand
-	file        [slots]definition
-	generations []*generation // the last ones; numbers are consecutive
-	seen        int           // the newest generation that a client was served
-	broken      int
-	names       map[pdu.PMID]identity
-	ids         map[identity]pdu.PMID
-	metadata    map[form]pdu.Desc // without PMID
+	mu           sync.Mutex
+	rand         *rand.Rand
+	file         [slots]definition
+	generations  []*generation // the last ones; numbers are consecutive
+	newestServed int           // the newest generation that a client was served
+	broken       int
+	names        map[pdu.PMID]identity
+	ids          map[identity]pdu.PMID
+	metadata     map[form]pdu.Desc // without PMID
 }
 
 // identity is what a PMID stands for. The descriptor is without PMID.
@@ -125,7 +125,7 @@ func NewSite(seed uint64, o Operands) *Site {
 	for i := range s.file {
 		s.file[i] = definition{form: form(i) % forms}
 	}
-	s.publish()
+	s.addGeneration()
 	return s
 }
 
@@ -134,9 +134,9 @@ func (s *Site) Edit() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for range 1 + s.rand.IntN(3) {
-		s.change(&s.file[s.rand.IntN(slots)], s.latest().number+1)
+		s.editDefinition(&s.file[s.rand.IntN(slots)], s.latest().number+1)
 	}
-	return s.publish()
+	return s.addGeneration()
 }
 
 // Repair makes all definitions right that are there and returns the number of the generation. From then until
@@ -149,11 +149,11 @@ func (s *Site) Repair() int {
 			d.fault = none
 		}
 	}
-	return s.publish()
+	return s.addGeneration()
 }
 
-// change makes one random edit of a definition.
-func (s *Site) change(d *definition, number int) {
+// editDefinition makes one random edit of a definition.
+func (s *Site) editDefinition(d *definition, number int) {
 	switch dice := s.rand.IntN(100); {
 	case dice < brokenShare:
 		d.fault = []fault{syntax, meaning, operand}[s.rand.IntN(3)]
@@ -172,8 +172,8 @@ func (s *Site) change(d *definition, number int) {
 	}
 }
 
-// publish works out what an agent that reads the file now has to serve.
-func (s *Site) publish() int {
+// addGeneration works out what an agent that reads the file now has to serve.
+func (s *Site) addGeneration() int {
 	g := &generation{made: time.Now()}
 	var before *generation
 	if len(s.generations) > 0 {
@@ -182,17 +182,17 @@ func (s *Site) publish() int {
 		g.slots = before.slots
 	}
 	for i, d := range s.file {
-		g.slots[i].become(d, g.number)
+		g.slots[i].update(d, g.number)
 	}
 	s.generations = append(s.generations, g)
-	if len(s.generations) > kept {
+	if len(s.generations) > maxGenerations {
 		s.generations = slices.Delete(s.generations, 0, 1)
 	}
 	return g.number
 }
 
-// become follows the definition in the file.
-func (v *serving) become(d definition, number int) {
+// update follows the definition in the file.
+func (v *serving) update(d definition, number int) {
 	v.configured = d.fault != absent
 	switch d.fault {
 	case absent:
@@ -231,7 +231,7 @@ type State struct {
 func (s *Site) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return State{Generation: s.latest().number, Served: s.seen, Broken: s.broken, IDs: len(s.names)}
+	return State{Generation: s.latest().number, Served: s.newestServed, Broken: s.broken, IDs: len(s.names)}
 }
 
 // Lines is what a definition file has now: definitions and comments. Those that show the generation

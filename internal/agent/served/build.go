@@ -83,7 +83,7 @@ func Build(in Input) *Snapshot {
 	return b.snapshot
 }
 
-// formerly returns the definition of a name that is served now; nil if there is none.
+// servedDefinition returns the definition of a name that is served now; nil if there is none.
 func (b *builder) servedDefinition(name string) *Definition {
 	if old := b.oldEntries[name]; old != nil && old.wasBound {
 		return old.Def
@@ -91,7 +91,7 @@ func (b *builder) servedDefinition(name string) *Definition {
 	return nil
 }
 
-// definitions returns those to serve, each name once, so that a set has them at the same places: what the configuration has, of several with one
+// selectDefinitions returns those to serve, each name once, so that a set has them at the same places: what the configuration has, of several with one
 // name the last, and for names that it fails to define what is served already.
 func (b *builder) selectDefinitions() []*Definition {
 	defs := make([]*Definition, 0, len(b.Config.Definitions))
@@ -166,7 +166,7 @@ func (b *builder) bind(defs []*Definition) *derived.Set {
 	}
 }
 
-// restore puts back definitions whose new text is wrong, and reports whether there are any.
+// restoreServed puts back definitions whose new text is wrong, and reports whether there are any.
 func (b *builder) restoreServed(set *derived.Set, defs []*Definition) bool {
 	any := false
 	for i, d := range defs {
@@ -188,7 +188,7 @@ func (b *builder) restoreServed(set *derived.Set, defs []*Definition) bool {
 	return any
 }
 
-// fault is what is wrong with a definition, "" if that is nothing or only that operands are missing.
+// problemOf is what is wrong with a definition, "" if that is nothing or only that operands are missing.
 func (b *builder) problemOf(d *Definition, m *derived.Metric) string {
 	switch {
 	case m.Err == nil:
@@ -199,7 +199,7 @@ func (b *builder) problemOf(d *Definition, m *derived.Metric) string {
 	return d.errorText(m.Err, b.secret)
 }
 
-// add adds a definition to the snapshot, as it was bound.
+// addEntry adds a definition to the snapshot, as it was bound.
 func (b *builder) addEntry(d *Definition, bound *derived.Metric) {
 	wrong := b.problems[d.Name]
 	m := &Entry{Def: d, Problem: wrong.text, Reported: wrong.reported}
@@ -272,7 +272,7 @@ func (b *builder) assignFileNumbers() {
 	}
 }
 
-// operands returns the set of operands that have these PMIDs: that of the snapshot before, if it had it.
+// operandSet returns the set of operands that have these PMIDs: that of the snapshot before, if it had it.
 func (b *builder) operandSet(ids []pdu.PMID) *OperandSet {
 	b.keyBuf = b.keyBuf[:0]
 	for _, id := range ids {
@@ -308,12 +308,12 @@ func descriptors(defs []*Definition, catalog derived.Catalog) map[pdu.PMID]pdu.D
 	return found
 }
 
-// still reports whether operands are what they were.
+// unchanged reports whether operands are what they were.
 func (b *builder) unchanged(descs []pdu.Desc) bool {
 	return !slices.ContainsFunc(descs, func(d pdu.Desc) bool { return d != b.descs()[d.PMID] })
 }
 
-// protectedOperands finds the operands that belong to agents that show their values to known users only. The
+// findProtected finds the operands that belong to agents that show their values to known users only. The
 // values come to us as to a known user and must not go to others. What counts is the operand itself,
 // however many definitions lie between it and the metric that is served.
 func (b *builder) findProtected(defs []*Definition) map[pdu.PMID]bool {
@@ -334,13 +334,13 @@ func (b *builder) findProtected(defs []*Definition) map[pdu.PMID]bool {
 	return found
 }
 
-// within reports whether a name is a node of the name space, or below it.
+// isAtOrBelow reports whether a name is a node of the name space, or below it.
 func isAtOrBelow(name, node string) bool {
 	rest, ok := strings.CutPrefix(name, node)
 	return ok && (rest == "" || rest[0] == '.')
 }
 
-// retire has the descriptors of PMIDs that a change of metadata has ended, of definitions that there are.
+// collectRetired has the descriptors of PMIDs that a change of metadata has ended, of definitions that there are.
 func (b *builder) collectRetired() {
 	for _, m := range b.snapshot.Entries {
 		for _, was := range b.IDs.Former(m.Def.Name) {

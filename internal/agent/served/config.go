@@ -32,7 +32,7 @@ const (
 	HiddenProblem = "the error is not shown because not everyone can read the file; run pmdaderived check as a user who can"
 )
 
-// Shown is what everybody may see of the expression.
+// PublicText is what everybody may see of the expression.
 func (d *Definition) PublicText() string {
 	if d.Secret {
 		return HiddenText
@@ -40,7 +40,7 @@ func (d *Definition) PublicText() string {
 	return strings.TrimSpace(d.Text)
 }
 
-// remembered is what the state file, which everybody may read, has of the expression.
+// savedText is what the state file, which everybody may read, has of the expression.
 func (d *Definition) savedText() string {
 	if d.Secret {
 		return ""
@@ -82,13 +82,13 @@ type Config struct {
 	Unread func(file string) bool
 }
 
-// alone returns a copy: one that is kept must not keep all others of its configuration in memory.
+// clone returns a copy: one that is kept must not keep all others of its configuration in memory.
 func (d *Definition) clone() *Definition {
 	own := *d
 	return &own
 }
 
-// explain shows what is wrong with a definition, without texts that are secret.
+// errorText shows what is wrong with a definition, without texts that are secret.
 func (d *Definition) errorText(err *derived.Error, secret map[string]bool) string {
 	switch {
 	case d.Secret:
@@ -113,7 +113,7 @@ func Pointers(defs []Definition) []*Definition {
 	return all
 }
 
-// Texts yields definitions without what is said about them besides.
+// DerivedDefinitions yields definitions without what is said about them besides.
 func DerivedDefinitions(defs []*Definition) iter.Seq[*derived.Definition] {
 	return func(yield func(*derived.Definition) bool) {
 		for _, d := range defs {

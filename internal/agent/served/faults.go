@@ -10,7 +10,7 @@ import (
 	"pmdaderived/pmda"
 )
 
-// operandsFault says that a definition has more operands than it may have, "" if it has not. 0: any number.
+// tooManyOperands says that a definition has more operands than it may have, "" if it has not. 0: any number.
 func tooManyOperands(d *Definition, m *derived.Metric, most int) string {
 	n := 0
 	for needs := range m.Fetches {

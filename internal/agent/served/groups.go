@@ -8,7 +8,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Groups is an instance domain of groups that was ever given out.
+// GroupInDom is an instance domain of groups that was ever given out.
 type GroupInDom struct {
 	derived.GroupDomain
 
@@ -16,7 +16,7 @@ type GroupInDom struct {
 	Protected bool // one of these is, or was, for known users only
 }
 
-// groups tells the instance domains of groups. Where one is protected, all that is computed from groups of it is: their names are those of
+// collectGroupInDoms tells the instance domains of groups. Where one is protected, all that is computed from groups of it is: their names are those of
 // the others. It stays so while the agent runs, as names last longer than definitions, which may also have no operands for a while.
 func (b *builder) collectGroupInDoms() {
 	all := make(map[pdu.InDom]*GroupInDom)

@@ -9,7 +9,7 @@ import (
 	"pmdaderived/pmda"
 )
 
-// name makes the name space. Metrics that are not bound can be looked up but are not shown to those who look around. A
+// buildNamespace makes the name space. Metrics that are not bound can be looked up but are not shown to those who look around. A
 // name cannot be a metric and a node above others: of names that clash those that are served already stay, then the
 // older ones.
 func (b *builder) buildNamespace() {
@@ -44,17 +44,17 @@ func (b *builder) buildNamespace() {
 	}
 }
 
-// hides reports whether a metric is not shown to those who look around.
+// isHidden reports whether a metric is not shown to those who look around.
 func (s *Snapshot) isHidden(m *Entry) bool { return !m.HasDesc || s.LookedUp && m.Derived == nil }
 
-// namedAs reports whether another snapshot has the name space that this one will have.
+// hasNamespaceOf reports whether another snapshot has the name space that this one will have.
 func (s *Snapshot) hasNamespaceOf(before *Snapshot) bool {
 	return before.Namespace != nil && !before.hasClashes && slices.EqualFunc(s.Entries, before.Entries, func(m, old *Entry) bool {
 		return m.ID == old.ID && m.Unreadable == old.Unreadable && s.isHidden(m) == before.isHidden(old) && m.Def.Name == old.Def.Name
 	})
 }
 
-// clashesIn takes the error of NewNamespace apart.
+// nameErrors takes the error of NewNamespace apart.
 func nameErrors(err error) []*pmda.NameError {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {

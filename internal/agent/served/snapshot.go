@@ -51,7 +51,7 @@ func (s *Snapshot) OperandSetIndex(o *OperandSet) (int, bool) {
 	return i, ok && s.OperandSets[i] == o
 }
 
-// Metric is one definition as it is served. Immutable.
+// Entry is one definition as it is served. Immutable.
 type Entry struct {
 	Def          *Definition
 	Index        int // in Snapshot.Entries
@@ -123,7 +123,7 @@ func (s *Snapshot) Candidates(c *Config) iter.Seq[*derived.Definition] {
 	}
 }
 
-// place is where a name below Root is among the metrics, or would be.
+// position is where a name below Root is among the metrics, or would be.
 func (s *Snapshot) position(name string) (int, bool) {
 	return slices.BinarySearchFunc(s.Entries, name, func(m *Entry, name string) int { return cmp.Compare(m.Def.Name, name) })
 }

@@ -30,7 +30,7 @@ func (m *Entry) Text(short bool) string {
 	return def + "\n\nDefined in " + escapeForProxy(m.Def.File) + ", line " + strconv.Itoa(m.Def.Line) + "."
 }
 
-// plain is a line that pmproxy can write into a page for Prometheus, where it escapes nothing: control characters become
+// escapeForProxy is a line that pmproxy can write into a page for Prometheus, where it escapes nothing: control characters become
 // blanks, and a backslash, as in patterns, is written as a word.
 func escapeForProxy(text string) string {
 	text = strings.Map(func(r rune) rune {
@@ -52,7 +52,7 @@ func (m *Entry) Labels() []pdu.LabelSet {
 // DomainLabels are those of the agent's domain: the label that agents usually have.
 func DomainLabels() []pdu.LabelSet { return singleLabel(pdu.LabelDomain, 0, "agent", derived.Root) }
 
-// labels makes a set of one label. A value that is too long, which no path is, has none.
+// singleLabel makes a set of one label. A value that is too long, which no path is, has none.
 func singleLabel(level pdu.LabelType, flags pdu.LabelFlags, name, value string) []pdu.LabelSet {
 	set, err := pdu.NewLabelSet(pdu.NoInst, level, map[string]any{name: value})
 	if err != nil {
