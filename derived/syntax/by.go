@@ -54,7 +54,7 @@ const keyExpected = "/<pattern>/, <metric> or label(<name>) expected to follow "
 
 // atBy reports whether the clause begins here, behind the parenthesis of a function that may have it.
 func (p *parser) atBy(f *function) bool {
-	return f.by && p.tok.kind == tokName && p.tok.text == "by"
+	return f.groups && p.tok.kind == tokName && p.tok.text == "by"
 }
 
 // by = "by" "(" [ NAME "=" ] key ")" .
@@ -62,10 +62,10 @@ func (p *parser) by() *By {
 	start := p.tok.at.Start
 	b := &By{}
 	p.advance()
-	p.mustBe(tokLParen, "(KEY) expected to follow by")
+	p.require(tokLParen, "(KEY) expected to follow by")
 	p.scanNext(true)
 	after := "by ("
-	if p.word() && p.ahead().kind == tokAssign {
+	if p.atWord() && p.peek().kind == tokAssign {
 		b.Label = p.tok.text
 		if strings.Contains(b.Label, ".") {
 			p.fail("Illegal label name: '" + b.Label + "'")
@@ -75,7 +75,7 @@ func (p *parser) by() *By {
 		p.scanNext(true)
 	}
 	b.Key = p.key(after)
-	p.mustBe(tokRParen, ") expected to follow "+after+"KEY")
+	p.require(tokRParen, ") expected to follow "+after+"KEY")
 	p.advance()
 	b.node = p.node(start, start, b.Key)
 	return b
@@ -86,16 +86,16 @@ func (p *parser) key(after string) Expr {
 	switch {
 	case p.tok.kind == tokPattern:
 		return p.pattern()
-	case p.tok.kind == tokName && p.tok.text == "label" && p.ahead().kind == tokLParen:
+	case p.tok.kind == tokName && p.tok.text == "label" && p.peek().kind == tokLParen:
 		start := p.tok.at.Start
 		p.advance()
 		p.advance()
 		text := p.tok.text
-		if !p.word() {
+		if !p.atWord() {
 			p.fail("<name> expected to follow label(")
 		}
 		p.advance()
-		p.mustBe(tokRParen, ") expected to follow label(<name>")
+		p.require(tokRParen, ") expected to follow label(<name>")
 		p.advance()
 		return &Literal{node: p.node(start, start), Kind: LabelName, Text: text}
 	case p.tok.kind == tokName:
@@ -105,18 +105,18 @@ func (p *parser) key(after string) Expr {
 	return nil
 }
 
-// word reports whether the current token is a name, or a word that is reserved elsewhere.
-func (p *parser) word() bool { return p.tok.kind == tokName || p.tok.kind == tokKey }
+// atWord reports whether the current token is a name, or a word that is reserved elsewhere.
+func (p *parser) atWord() bool { return p.tok.kind == tokName || p.tok.kind == tokKey }
 
-// ahead is the token behind the current one.
-func (p *parser) ahead() token {
+// peek is the token behind the current one.
+func (p *parser) peek() token {
 	scan := p.scan
 	t, _ := scan.next(false)
 	return t
 }
 
-// mustBe refuses a token that is of another kind.
-func (p *parser) mustBe(k kind, otherwise string) {
+// require refuses a token that is of another kind.
+func (p *parser) require(k kind, otherwise string) {
 	if p.tok.kind != k {
 		p.fail(otherwise)
 	}
@@ -127,6 +127,6 @@ func (p *printer) by(b *By) {
 	if b.Label != "" {
 		p.WriteString(b.Label + "=")
 	}
-	p.expr(b.Key, place{})
+	p.expr(b.Key, context{})
 	p.WriteByte(')')
 }

@@ -20,7 +20,7 @@ func (e *Error) Error() string {
 // Offset is the place in the text, in bytes.
 func (e *Error) Offset() int { return e.At }
 
-// construct is something begun that waits for its rest: an operator, a function with the argument that is next, or, being
+// construct is something next that waits for its rest: an operator, a function with the argument that is next, or, being
 // neither, a parenthesis that is the very first token. It has the message for a token that does not fit.
 type construct struct {
 	op   Op
@@ -29,15 +29,15 @@ type construct struct {
 	read bool // the argument is complete
 }
 
-// wants is what PCP says it expects, and behind what; empty if what is around the construct has the word.
-func (c construct) wants() (what, behind string) {
+// expects returns what PCP says it expects, and behind what; empty if what is around the construct has the word.
+func (c construct) expects() (what, behind string) {
 	switch {
 	case c.fn != 0:
 		arg, word := c.fn.arg(int(c.arg)), c.fn.String()+"("
 		if c.read {
-			return arg.then, word + arg.behind
+			return arg.nextExpected, word + arg.nextFollows
 		}
-		return arg.wants, word + arg.after
+		return arg.expected, word + arg.follows
 	case c.op.Boolean(), c.op == Not:
 		return "Boolean expression", operators[c.op].name
 	}
@@ -49,6 +49,6 @@ func (c construct) message() string {
 	if c == (construct{}) {
 		return "Unexpected initial '('"
 	}
-	what, behind := c.wants()
+	what, behind := c.expects()
 	return what + " expected to follow " + behind
 }

@@ -55,30 +55,30 @@ const (
 //
 //nolint:gochecknoglobals // a table
 var functions = [...]function{
-	Avg:     {word: "avg", synonym: "avg_inst", args: metric, by: true, help: "mean over all instances"},
-	Count:   {word: "count", args: metric, by: true, help: "number of instances; 0 if x has an error"},
-	Max:     {word: "max", synonym: "max_inst", args: metric, by: true, several: Largest, help: "largest value"},
-	Min:     {word: "min", synonym: "min_inst", args: metric, by: true, several: Smallest, help: "smallest value"},
-	Sum:     {word: "sum", synonym: "sum_inst", args: metric, by: true, help: "sum over all instances; 0 if there are none"},
+	Avg:     {word: "avg", synonym: "avg_inst", args: metric, groups: true, help: "mean over all instances"},
+	Count:   {word: "count", args: metric, groups: true, help: "number of instances; 0 if x has an error"},
+	Max:     {word: "max", synonym: "max_inst", args: metric, groups: true, variadic: Largest, help: "largest value"},
+	Min:     {word: "min", synonym: "min_inst", args: metric, groups: true, variadic: Smallest, help: "smallest value"},
+	Sum:     {word: "sum", synonym: "sum_inst", args: metric, groups: true, help: "sum over all instances; 0 if there are none"},
 	Delta:   {word: "delta", args: newMetric, help: "change since the previous sample"},
 	Rate:    {word: "rate", args: newMetric, help: "change per second"},
 	Instant: {word: "instant", args: newMetric, help: "x, with semantics instant if it is a counter"},
 	Scalar:  {word: "scalar", args: operand, help: "the first value, without its instance"},
 	Defined: {word: "defined", args: []Arg{{Kind: MetricName}}, help: "1 if the metric or definition exists, else 0"},
 	Match: {word: "matchinst", args: []Arg{
-		{Kind: Pattern, wants: "<filter>, <expr>)", then: ", <expr>)", behind: "<filter>"},
-		{Kind: Operand, wants: "<expr>)", after: "<filter>,"},
+		{Kind: Pattern, expected: "<filter>, <expr>)", nextExpected: ", <expr>)", nextFollows: "<filter>"},
+		{Kind: Operand, expected: "<expr>)", follows: "<filter>,"},
 	}, help: "the instances whose names match; `!/re/`: do not match"},
 	Const: {word: "mkconst", args: []Arg{
 		{Kind: Constant},
-		{Kind: Metadata, wants: "metadata keyword", after: "type", late: true},
-	}, more: true, help: "a number with metadata"},
-	NoValue: {word: "novalue", since: PCP63, args: []Arg{{Kind: Metadata, wants: "metadata keyword"}}, optional: true, more: true, help: "no value; valid only as an operand of `?:`"},
+		{Kind: Metadata, expected: "metadata keyword", follows: "type", afterNewKey: true},
+	}, repeats: true, help: "a number with metadata"},
+	NoValue: {word: "novalue", since: PCP63, args: []Arg{{Kind: Metadata, expected: "metadata keyword"}}, optional: true, repeats: true, help: "no value; valid only as an operand of `?:`"},
 	Rescale: {word: "rescale", args: []Arg{
-		{Kind: Operand, wants: "Arithmetic or relational or boolean operator"},
-		{Kind: Units, wants: "Units string", after: "<expr>,"},
+		{Kind: Operand, expected: "Arithmetic or relational or boolean operator"},
+		{Kind: Units, expected: "Units string", follows: "<expr>,"},
 	}, help: "x in other units"},
-	Anon:  {word: "anon", args: []Arg{{Kind: TypeName, wants: "Metric name"}}},
+	Anon:  {word: "anon", args: []Arg{{Kind: TypeName, expected: "Metric name"}}},
 	Abs:   {word: "abs", since: Nowhere, args: operand, help: "the absolute value"},
 	Floor: {word: "floor", since: Nowhere, args: operand, help: "each value rounded down to a whole number"},
 	Ceil:  {word: "ceil", since: Nowhere, args: operand, help: "each value rounded up to a whole number"},
@@ -86,57 +86,57 @@ var functions = [...]function{
 
 	Sqrt:     {word: "sqrt", since: Nowhere, args: operand, help: "the square root of each value"},
 	Log:      {word: "log", since: Nowhere, args: operand, help: "the natural logarithm of each value"},
-	Largest:  {word: "max", since: Nowhere, args: several, more: true, help: "the largest of the values of each instance"},
-	Smallest: {word: "min", since: Nowhere, args: several, more: true, help: "the smallest of the values of each instance"},
+	Largest:  {word: "max", since: Nowhere, args: several, repeats: true, help: "the largest of the values of each instance"},
+	Smallest: {word: "min", since: Nowhere, args: several, repeats: true, help: "the smallest of the values of each instance"},
 	Default: {word: "default", since: Nowhere, args: []Arg{
-		{Kind: Operand, wants: "<expr>", then: ", <expr>)", behind: "<expr>"},
-		{Kind: Operand, wants: "<expr>", after: "<expr>,"},
+		{Kind: Operand, expected: "<expr>", nextExpected: ", <expr>)", nextFollows: "<expr>"},
+		{Kind: Operand, expected: "<expr>", follows: "<expr>,"},
 	}, help: "x where it has a finite value, else y"},
-	Stdev: {word: "stdev_inst", since: Nowhere, args: operand, by: true, help: "standard deviation of the values of all instances"},
+	Stdev: {word: "stdev_inst", since: Nowhere, args: operand, groups: true, help: "standard deviation of the values of all instances"},
 	Percentile: {word: "nth_percentile_inst", since: Nowhere, args: []Arg{
-		{Kind: Operand, wants: "<expr>", then: ", <number>)", behind: "<expr>"},
-		{Kind: Constant, wants: "Number from 0 to 100", after: "<expr>,", most: 100},
-	}, by: true, help: "the n-th percentile of the values of all instances"},
+		{Kind: Operand, expected: "<expr>", nextExpected: ", <number>)", nextFollows: "<expr>"},
+		{Kind: Constant, expected: "Number from 0 to 100", follows: "<expr>,", most: 100},
+	}, groups: true, help: "the n-th percentile of the values of all instances"},
 	TopK:    {word: "topk_inst", since: Nowhere, args: many, help: "the k instances with the largest values"},
 	BottomK: {word: "bottomk_inst", since: Nowhere, args: many, help: "the k instances with the smallest values"},
 
-	MaxSample:   {word: "max_sample", since: Nowhere, args: window, few: 1, help: "the largest value of each instance in the window"},
-	MinSample:   {word: "min_sample", since: Nowhere, args: window, few: 1, help: "the smallest value of each instance in the window"},
-	AvgSample:   {word: "avg_sample", since: Nowhere, args: window, few: 1, help: "the mean of each instance over the window"},
-	SumSample:   {word: "sum_sample", since: Nowhere, args: window, few: 1, help: "the sum of the values of each instance in the window"},
-	CountSample: {word: "count_sample", since: Nowhere, args: window, few: 1, help: "how many values each instance had in the window"},
-	StdevSample: {word: "stdev_sample", since: Nowhere, args: window, few: 1, help: "standard deviation of the values of each instance in the window"},
-	FirstSample: {word: "first_sample", since: Nowhere, args: window, few: 1, help: "the oldest value of each instance in the window"},
-	LastSample:  {word: "last_sample", since: Nowhere, args: window, few: 1, help: "the newest value of each instance in the window"},
+	MaxSample:   {word: "max_sample", since: Nowhere, args: window, required: 1, help: "the largest value of each instance in the window"},
+	MinSample:   {word: "min_sample", since: Nowhere, args: window, required: 1, help: "the smallest value of each instance in the window"},
+	AvgSample:   {word: "avg_sample", since: Nowhere, args: window, required: 1, help: "the mean of each instance over the window"},
+	SumSample:   {word: "sum_sample", since: Nowhere, args: window, required: 1, help: "the sum of the values of each instance in the window"},
+	CountSample: {word: "count_sample", since: Nowhere, args: window, required: 1, help: "how many values each instance had in the window"},
+	StdevSample: {word: "stdev_sample", since: Nowhere, args: window, required: 1, help: "standard deviation of the values of each instance in the window"},
+	FirstSample: {word: "first_sample", since: Nowhere, args: window, required: 1, help: "the oldest value of each instance in the window"},
+	LastSample:  {word: "last_sample", since: Nowhere, args: window, required: 1, help: "the newest value of each instance in the window"},
 	PercentileSample: {word: "nth_percentile_sample", since: Nowhere, args: []Arg{
-		{Kind: Operand, wants: "<expr>", then: `, <number>, "<window>")`, behind: "<expr>"},
-		{Kind: Constant, wants: "Number from 0 to 100", after: "<expr>,", then: `, "<window>")`, behind: "<expr>,<number>", most: 100},
-		{Kind: Interval, wants: "Interval string", after: "<expr>,<number>,", then: `) or , "<interval>")`, behind: `<expr>,<number>,"<window>"`, most: MaxWhole},
-		{Kind: Interval, wants: "Interval string", after: `<expr>,<number>,"<window>",`, then: ")", behind: `<expr>,<number>,"<window>","<interval>"`},
-	}, few: 3, help: "the value below or at which are n percent of the values of each instance in the window"},
+		{Kind: Operand, expected: "<expr>", nextExpected: `, <number>, "<window>")`, nextFollows: "<expr>"},
+		{Kind: Constant, expected: "Number from 0 to 100", follows: "<expr>,", nextExpected: `, "<window>")`, nextFollows: "<expr>,<number>", most: 100},
+		{Kind: Interval, expected: "Interval string", follows: "<expr>,<number>,", nextExpected: `) or , "<interval>")`, nextFollows: `<expr>,<number>,"<window>"`, most: MaxWhole},
+		{Kind: Interval, expected: "Interval string", follows: `<expr>,<number>,"<window>",`, nextExpected: ")", nextFollows: `<expr>,<number>,"<window>","<interval>"`},
+	}, required: 3, help: "the value below or at which are n percent of the values of each instance in the window"},
 	SlopeSample: {word: "slope_sample", since: Nowhere, args: []Arg{
-		{Kind: Operand, wants: "<expr>", then: `, "<window>")`, behind: "<expr>"},
-		{Kind: Interval, wants: "Interval string", after: "<expr>,", then: `) or , "<interval>")`, behind: `<expr>,"<window>"`, most: MaxWhole},
+		{Kind: Operand, expected: "<expr>", nextExpected: `, "<window>")`, nextFollows: "<expr>"},
+		{Kind: Interval, expected: "Interval string", follows: "<expr>,", nextExpected: `) or , "<interval>")`, nextFollows: `<expr>,"<window>"`, most: MaxWhole},
 		window[2],
-	}, few: 2, help: "how much each instance grew per second in the window, by least squares"},
+	}, required: 2, help: "how much each instance grew per second in the window, by least squares"},
 }
 
 // Arguments that several functions have.
 //
 //nolint:gochecknoglobals // never changed
 var (
-	operand   = []Arg{{Kind: Operand, wants: "<expr>"}}
-	metric    = []Arg{{Kind: Operand, wants: "Metric name", expr: Nowhere}} // for PCP, the name of one
-	newMetric = []Arg{{Kind: Operand, wants: "Metric name", expr: PCP63}}   // for PCP 6
-	several   = []Arg{metric[0], {Kind: Operand, wants: "<expr>", after: "<expr>,"}}
+	operand   = []Arg{{Kind: Operand, expected: "<expr>"}}
+	metric    = []Arg{{Kind: Operand, expected: "Metric name", exprSince: Nowhere}} // for PCP, the name of one
+	newMetric = []Arg{{Kind: Operand, expected: "Metric name", exprSince: PCP63}}   // for PCP 6
+	several   = []Arg{metric[0], {Kind: Operand, expected: "<expr>", follows: "<expr>,"}}
 	many      = []Arg{
-		{Kind: Operand, wants: "<expr>", then: ", <number>)", behind: "<expr>"},
-		{Kind: Constant, wants: "Whole number above 0", after: "<expr>,", whole: true, least: 1, most: math.MaxUint32},
+		{Kind: Operand, expected: "<expr>", nextExpected: ", <number>)", nextFollows: "<expr>"},
+		{Kind: Constant, expected: "Whole number above 0", follows: "<expr>,", whole: true, least: 1, most: math.MaxUint32},
 	}
 	window = []Arg{
-		{Kind: Operand, wants: "<expr>", then: `) or , "<window>")`, behind: "<expr>"},
-		{Kind: Interval, wants: "Interval string", after: "<expr>,", then: `) or , "<interval>")`, behind: `<expr>,"<window>"`},
-		{Kind: Interval, wants: "Interval string", after: `<expr>,"<window>",`, then: ")", behind: `<expr>,"<window>","<interval>"`},
+		{Kind: Operand, expected: "<expr>", nextExpected: `) or , "<window>")`, nextFollows: "<expr>"},
+		{Kind: Interval, expected: "Interval string", follows: "<expr>,", nextExpected: `) or , "<interval>")`, nextFollows: `<expr>,"<window>"`},
+		{Kind: Interval, expected: "Interval string", follows: `<expr>,"<window>",`, nextExpected: ")", nextFollows: `<expr>,"<window>","<interval>"`},
 	}
 )
 
@@ -158,10 +158,10 @@ type function struct {
 	synonym  string // as pmseries(1) has it
 	args     []Arg
 	optional bool   // there may be no arguments
-	few      int    // so many arguments are enough; 0: all are needed
-	more     bool   // the last one may come again
-	several  Func   // of the same word, with more arguments
-	by       bool   // by (KEY) may follow: there is a value for each group then
+	required int    // so many arguments are enough; 0: all are needed
+	repeats  bool   // the last one may come again
+	variadic Func   // of the same word, with more arguments
+	groups   bool   // by (KEY) may follow: there is a value for each group then
 	help     string // what it gives; empty: only PCP itself writes it
 }
 
@@ -171,11 +171,11 @@ type Arg struct {
 
 	// What PCP says is "expected to follow" the word, its parenthesis and some more, when a token does not fit. Empty:
 	// what is around the function has the word.
-	wants, after string
-	then, behind string // likewise where the argument is complete; empty: as before
-	late         bool   // wants is said only once a key of PCP 7 has come
+	expected, follows         string
+	nextExpected, nextFollows string // likewise where the argument is complete; empty: as before
+	afterNewKey               bool   // wants is said only once a key of PCP 7 has come
 
-	expr Support // of what is no metric's name; where not everywhere, such a name may come with anything behind it
+	exprSince Support // of what is no metric's name; where not everywhere, such a name may come with anything behind it
 
 	least, most float64 // of a Constant; 0, 0: any number. Of an Interval most is how many samples it has at most; 0: MaxTicks
 	whole       bool    // of a Constant: without a point
@@ -216,7 +216,7 @@ func Functions(yield func(Func) bool) {
 func (f Func) Since() Support { return functions[f].since }
 
 // Groups reports whether by (KEY) may follow the function.
-func (f Func) Groups() bool { return functions[f].by }
+func (f Func) Groups() bool { return functions[f].groups }
 
 // Args are what the arguments can be. Of some functions the last one may come again.
 func (f Func) Args() []Arg { return functions[f].args }

@@ -193,7 +193,7 @@ func functionHint(text string) string {
 	best, least := "", len(word)
 	for _, name := range names {
 		most := 1 + len(name)/6 // slips; more makes another word
-		n := Slips(lower, name, most)
+		n := Distance(lower, name, most)
 		if strings.HasPrefix(lower, name) { // maximum, matchinstance
 			n = min(n, most)
 		}
@@ -224,9 +224,9 @@ func functionHint(text string) string {
 	return word + " is not a function; did you mean " + best + "?"
 }
 
-// Slips is how many letters must be put in, left out or exchanged to make one word of another, two neighbours
+// Distance is how many letters must be put in, left out or exchanged to make one word of another, two neighbours
 // that have changed places counting as one; most+1 if it is more than most.
-func Slips(x, y string, most int) int {
+func Distance(x, y string, most int) int {
 	if len(x)-len(y) > most || len(y)-len(x) > most {
 		return most + 1
 	}

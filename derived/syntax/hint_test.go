@@ -124,7 +124,7 @@ func TestSlips(t *testing.T) {
 		{"free", "swap", 4},
 		{"a", "abcdef", 4},
 	} {
-		assert.Equal(t, row.want, Slips(row.x, row.y, 3), "%s %s", row.x, row.y)
-		assert.Equal(t, row.want, Slips(row.y, row.x, 3), "%s %s", row.y, row.x)
+		assert.Equal(t, row.want, Distance(row.x, row.y, 3), "%s %s", row.x, row.y)
+		assert.Equal(t, row.want, Distance(row.y, row.x, 3), "%s %s", row.y, row.x)
 	}
 }

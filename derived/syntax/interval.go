@@ -71,8 +71,8 @@ func defaultEvery(window time.Duration) time.Duration {
 	return longEvery
 }
 
-// judgeWindow refuses what is no interval, and windows that ticks do not fill.
-func (p *parser) judgeWindow(e *Call) {
+// checkWindow refuses what is no interval, and windows that ticks do not fill.
+func (p *parser) checkWindow(e *Call) {
 	var at []int
 	most := time.Duration(MaxTicks)
 	for i, x := range e.Args {

@@ -52,9 +52,9 @@ type parser struct {
 	end   int   // where the token before it ended
 	first int   // where the first token of the text begins
 
-	open     []construct // what waits for its rest, innermost last
-	depth    int         // calls of expr in progress
-	argument bool        // the name about to be read begins the argument of a function
+	constructs []construct // what waits for its rest, innermost last
+	depth      int         // calls of expr in progress
+	atArgument bool        // the name about to be read begins the argument of a function
 }
 
 // advance goes on to the next token.
@@ -66,7 +66,7 @@ func (p *parser) scanNext(pattern bool) {
 	}
 	tok, err := p.scan.next(pattern)
 	if err != nil {
-		p.stop(err)
+		p.setError(err)
 		return
 	}
 	p.end, p.tok = p.tok.at.End, tok
@@ -75,40 +75,40 @@ func (p *parser) scanNext(pattern bool) {
 // expect goes past a token of kind k, or refuses another one.
 func (p *parser) expect(k kind) {
 	if p.tok.kind != k {
-		p.refuse()
+		p.failUnexpected()
 	}
 	p.advance()
 }
 
-func (p *parser) begin(c construct) { p.open = append(p.open, c) }
-func (p *parser) finish()           { p.open = p.open[:len(p.open)-1] }
+func (p *parser) openConstruct(c construct) { p.constructs = append(p.constructs, c) }
+func (p *parser) closeConstruct()           { p.constructs = p.constructs[:len(p.constructs)-1] }
 
-// refuse is for a token that does not fit: the innermost open construct has the word.
-func (p *parser) refuse() {
-	if len(p.open) == 0 {
+// failUnexpected is for a token that does not fit: the innermost open construct has the word.
+func (p *parser) failUnexpected() {
+	if len(p.constructs) == 0 {
 		p.fail("")
 		return
 	}
-	p.fail(p.open[len(p.open)-1].message())
+	p.fail(p.constructs[len(p.constructs)-1].message())
 }
 
 // fail is a mistake at the current token.
 func (p *parser) fail(msg string) { p.failAt(p.tok.at.Start, msg) }
 
-func (p *parser) failAt(offset int, msg string) { p.stop(&Error{At: offset, Msg: msg}) }
+func (p *parser) failAt(offset int, msg string) { p.setError(&Error{At: offset, Msg: msg}) }
 
-// stop ends the parse with a mistake, unless there is one already.
-func (p *parser) stop(err *Error) {
+// setError ends the parse with a mistake, unless there is one already.
+func (p *parser) setError(err *Error) {
 	if p.err == nil {
 		p.err, p.tok = err, token{kind: tokBad}
 	}
 }
 
-// refuseLate is refuse for a token that PCP only finds wrong after reading the one behind it.
-func (p *parser) refuseLate(what string) {
+// failAfterNext is failUnexpected for a token that PCP only finds wrong after reading the one behind it.
+func (p *parser) failAfterNext(what string) {
 	found := p.tok
 	p.advance()
-	p.stop(&Error{
+	p.setError(&Error{
 		At: p.tok.at.Start, Msg: what + " '" + p.scan.text[found.at.Start:found.at.End] + "'",
 		call: found.kind == tokLParen,
 	})
@@ -140,15 +140,15 @@ func (p *parser) definition() Expr {
 	p.first = p.tok.at.Start
 	switch t := p.tok; {
 	case t.kind == tokOp && t.op != Sub, t.kind == tokQuest, t.kind == tokColon, t.kind == tokRParen:
-		p.refuseLate("Unexpected initial")
+		p.failAfterNext("Unexpected initial")
 	}
 	e := p.expr(powerTernary)
 	switch p.tok.kind {
 	case tokEnd:
 	case tokLParen, tokRParen:
-		p.refuseLate("Unexpected")
+		p.failAfterNext("Unexpected")
 	default:
-		p.refuse()
+		p.failUnexpected()
 	}
 	return e
 }
@@ -178,10 +178,10 @@ func (p *parser) expr(least int) Expr {
 // binary = x op expr, where expr binds tighter than op: chains fold to the left.
 func (p *parser) binary(x Expr) Expr {
 	op, pos := p.tok.op, p.tok.at.Start
-	p.begin(construct{op: op})
+	p.openConstruct(construct{op: op})
 	p.advance()
 	y := p.expr(op.power() + 1)
-	p.finish()
+	p.closeConstruct()
 	return &Binary{node: p.node(x.Span().Start, pos, x, y), Op: op, OpPos: pos, X: x, Y: y}
 }
 
@@ -189,29 +189,29 @@ func (p *parser) binary(x Expr) Expr {
 // ternary: chains fold to the left. A novalue() is the whole operand: what follows it goes on after the ternary.
 func (p *parser) ternary(guard Expr) Expr {
 	pos := p.tok.at.Start
-	p.begin(construct{op: opQuest})
+	p.openConstruct(construct{op: opQuest})
 	p.advance()
 	none := p.atNoValue()
-	then := p.selectable(powerTernary)
+	then := p.ternaryOperand(powerTernary)
 	if p.tok.kind != tokColon {
-		p.refuse()
+		p.failUnexpected()
 	}
 	if !none {
-		p.finish()
-		p.begin(construct{op: opColon})
+		p.closeConstruct()
+		p.openConstruct(construct{op: opColon})
 	}
 	p.advance()
 	if none && p.atNoValue() {
 		p.fail("novalue() can only be one of the two operands of a ternary")
 	}
-	otherwise := p.selectable(powerTernary + 1)
-	p.finish()
+	otherwise := p.ternaryOperand(powerTernary + 1)
+	p.closeConstruct()
 	n := p.node(guard.Span().Start, pos, guard, then, otherwise)
 	return &Ternary{node: n, Guard: guard, Then: then, Else: otherwise}
 }
 
-// selectable reads an operand of a ternary, which may be a novalue().
-func (p *parser) selectable(least int) Expr {
+// ternaryOperand reads an operand of a ternary, which may be a novalue().
+func (p *parser) ternaryOperand(least int) Expr {
 	if p.atNoValue() {
 		return p.call()
 	}
@@ -241,26 +241,26 @@ func (p *parser) operand() Expr {
 		}
 	default:
 	}
-	p.refuse()
+	p.failUnexpected()
 	return nil
 }
 
 // prefix = op expr, where expr binds at least as tight as op asks for.
 func (p *parser) prefix(op Op) Expr {
 	start := p.tok.at.Start
-	p.begin(construct{op: op})
+	p.openConstruct(construct{op: op})
 	p.advance()
 	x := p.expr(op.power())
-	p.finish()
+	p.closeConstruct()
 	return &Unary{node: p.node(start, start, x), Op: op, X: x}
 }
 
 // name = NAME [ INSTANCE ] .
 func (p *parser) name() Expr {
-	argument := p.argument
-	p.argument = false
+	atArgument := p.atArgument
+	p.atArgument = false
 	x := p.metric()
-	if !argument && !p.tok.follows() {
+	if !atArgument && !p.tok.follows() {
 		p.fail("Arithmetic or relational or boolean operator expected to follow NAME")
 	}
 	return p.instance(x)
@@ -297,7 +297,7 @@ func (p *parser) number() *Number {
 			x.Float, _ = strconv.ParseFloat(tok.text, 64) // out of range: +Inf, as strtod(3) has it
 		}
 	default:
-		p.refuse()
+		p.failUnexpected()
 	}
 	p.advance()
 	x.node = p.node(tok.at.Start, tok.at.Start)
@@ -308,60 +308,60 @@ func (p *parser) number() *Number {
 func (p *parser) paren() Expr {
 	start := p.tok.at.Start
 	if start == p.first {
-		p.begin(construct{})
+		p.openConstruct(construct{})
 	}
 	p.advance()
 	x := p.expr(powerTernary)
 	p.expect(tokRParen)
 	if start == p.first {
-		p.finish()
+		p.closeConstruct()
 	}
 	return p.instance(&Paren{node: p.node(start, start, x), X: x})
 }
 
 // call = FUNC [ argument { "," argument } ] ")" [ by ] .
 func (p *parser) call() Expr {
-	start, waiting := p.tok.at.Start, len(p.open)
+	start, waiting := p.tok.at.Start, len(p.constructs)
 	f := &functions[p.tok.fn]
 	synonym := strings.TrimSuffix(p.tok.text, "(") != f.word // max_inst() takes one operand only
 	e := &Call{Func: p.tok.fn, Args: make([]Expr, 0, len(f.args))}
 	for {
-		arg, begun := e.Func.arg(len(e.Args)), construct{fn: e.Func, arg: int32(len(e.Args))}
-		if !arg.late && arg.wants != "" {
-			p.open = append(p.open[:waiting], begun)
+		arg, next := e.Func.arg(len(e.Args)), construct{fn: e.Func, arg: int32(len(e.Args))}
+		if !arg.afterNewKey && arg.expected != "" {
+			p.constructs = append(p.constructs[:waiting], next)
 		}
 		p.scanNext(arg.Kind == Pattern)
 		if f.optional && len(e.Args) == 0 && p.tok.kind == tokRParen {
 			break
 		}
-		if arg.late && p.newKey() {
-			p.open = append(p.open[:waiting], begun)
+		if arg.afterNewKey && p.atNewKey() {
+			p.constructs = append(p.constructs[:waiting], next)
 		}
-		e.Args = append(e.Args, p.argumentOf(arg))
-		if begun.read = true; arg.then != "" {
-			p.open = append(p.open[:waiting], begun)
+		e.Args = append(e.Args, p.argument(arg))
+		if next.read = true; arg.nextExpected != "" {
+			p.constructs = append(p.constructs[:waiting], next)
 		}
-		if f.several != 0 && !synonym && p.tok.kind == tokComma {
-			e.Func, f = f.several, &functions[f.several]
+		if f.variadic != 0 && !synonym && p.tok.kind == tokComma {
+			e.Func, f = f.variadic, &functions[f.variadic]
 		}
 		enough := len(f.args)
-		if f.few > 0 && p.tok.kind == tokRParen {
-			enough = f.few
+		if f.required > 0 && p.tok.kind == tokRParen {
+			enough = f.required
 		}
-		if len(e.Args) >= enough && !(f.more && p.tok.kind == tokComma) {
+		if len(e.Args) >= enough && !(f.repeats && p.tok.kind == tokComma) {
 			break
 		}
 		if p.tok.kind != tokComma {
-			p.refuse()
+			p.failUnexpected()
 			break
 		}
 	}
 	if p.tok.kind == tokRParen {
-		p.judgeCall(e)
-		p.judgeWindow(e)
+		p.checkCall(e)
+		p.checkWindow(e)
 	}
 	p.expect(tokRParen)
-	p.open = p.open[:waiting]
+	p.constructs = p.constructs[:waiting]
 	below := e.Args
 	if p.atBy(f) {
 		e.By = p.by()
@@ -371,11 +371,11 @@ func (p *parser) call() Expr {
 	return e
 }
 
-// argumentOf reads an argument of a function.
-func (p *parser) argumentOf(arg *Arg) Expr {
+// argument reads an argument of a function.
+func (p *parser) argument(arg *Arg) Expr {
 	switch arg.Kind {
 	case Operand:
-		p.argument = arg.expr != Everywhere && p.tok.kind == tokName
+		p.atArgument = arg.exprSince != Everywhere && p.tok.kind == tokName
 		return p.expr(powerTernary)
 	case MetricName:
 		return p.metric()
@@ -388,7 +388,7 @@ func (p *parser) argumentOf(arg *Arg) Expr {
 	case Constant:
 		x := p.number()
 		if arg.most > 0 && p.err == nil && (arg.whole && x.Double || x.Float < arg.least || x.Float > arg.most) {
-			p.failAt(x.at.Start, p.open[len(p.open)-1].message())
+			p.failAt(x.at.Start, p.constructs[len(p.constructs)-1].message())
 		}
 		return x
 	case Metadata:
@@ -421,13 +421,13 @@ func (p *parser) pattern() *Literal {
 	return x
 }
 
-// judgeCall refuses arguments that PCP looks at only when the function is complete, at its closing parenthesis.
-func (p *parser) judgeCall(e *Call) {
+// checkCall refuses arguments that PCP looks at only when the function is complete, at its closing parenthesis.
+func (p *parser) checkCall(e *Call) {
 	for i, x := range e.Args {
 		switch x := x.(type) {
 		case *Literal:
 			if x.Kind == Units {
-				p.judgeUnits(x.Text)
+				p.checkUnits(x.Text)
 			}
 			if x.Kind == TypeName && !isAnonType(x.Text) {
 				p.failAt(x.at.Start, unrecognized("type", x.Text))

@@ -24,7 +24,7 @@ func (e *Call) unportable(text string, yield func(at Span, what string, s Suppor
 	switch {
 	case word != f.word:
 		yield(e.at, word+"()", Nowhere)
-	case f.several == 0 && functionOf(word) != e.Func:
+	case f.variadic == 0 && functionOf(word) != e.Func:
 		yield(e.at, word+"() of several operands", f.since)
 	case f.since != Everywhere:
 		yield(e.at, word+"()", f.since)
@@ -34,7 +34,7 @@ func (e *Call) unportable(text string, yield func(at Span, what string, s Suppor
 	}
 	for i, x := range e.Args {
 		name, _ := x.(*Name)
-		if s := e.Func.arg(i).expr; s != Everywhere && name == nil && f.since == Everywhere {
+		if s := e.Func.arg(i).exprSince; s != Everywhere && name == nil && f.since == Everywhere {
 			yield(x.Span(), word+"() of an expression", s)
 		}
 		if tag, ok := x.(*Tag); ok {

@@ -15,36 +15,36 @@ func (e *Tag) String() string     { return text(e) }
 
 func text(e Expr) string {
 	var p printer
-	p.expr(e, place{})
+	p.expr(e, context{})
 	return p.String()
 }
 
 // printer writes canonical text.
 type printer struct{ strings.Builder }
 
-// place is what surrounds a node in the text, as far as it decides about parentheses.
-type place struct {
+// context is what surrounds a node in the text, as far as it decides about parentheses.
+type context struct {
 	least  int  // power the node needs to be read here as one operand
 	next   int  // power of the operator that follows the node's last character, 0 if none does
 	inside bool // of an expression in which no ternary can stand, or not at its beginning
 }
 
 // binds reports whether a node of that power, or prefix operator, stands in the place unharmed.
-func (at place) binds(e Expr) bool {
+func (in context) binds(e Expr) bool {
 	switch e := e.(type) {
 	case *Unary: // would take the operator that follows into its operand
-		return at.next < e.Op.power()
+		return in.next < e.Op.power()
 	case *Binary:
-		return at.least <= e.Op.power()
+		return in.least <= e.Op.power()
 	case *Ternary: // a novalue() ends it, whatever follows
-		return at.least <= powerTernary || !at.inside && Is(e.Else, NoValue)
+		return in.least <= powerTernary || !in.inside && Is(e.Else, NoValue)
 	default:
 		return true
 	}
 }
 
-func (p *printer) expr(e Expr, at place) {
-	if !at.binds(e) {
+func (p *printer) expr(e Expr, in context) {
+	if !in.binds(e) {
 		p.parens(e)
 		return
 	}
@@ -55,18 +55,18 @@ func (p *printer) expr(e Expr, at place) {
 		p.WriteString(e.Text)
 	case *Unary:
 		p.WriteString(e.Op.String())
-		p.expr(e.X, place{least: e.Op.power(), next: at.next, inside: true})
+		p.expr(e.X, context{least: e.Op.power(), next: in.next, inside: true})
 	case *Binary:
 		power := e.Op.power()
-		p.expr(e.X, place{least: power, next: power, inside: at.inside})
+		p.expr(e.X, context{least: power, next: power, inside: in.inside})
 		p.between(e.Op.String())
-		p.expr(e.Y, place{least: power + 1, next: at.next, inside: true})
+		p.expr(e.Y, context{least: power + 1, next: in.next, inside: true})
 	case *Ternary:
-		p.expr(e.Guard, place{least: powerTernary, next: powerTernary, inside: at.inside})
+		p.expr(e.Guard, context{least: powerTernary, next: powerTernary, inside: in.inside})
 		p.between("?")
-		p.expr(e.Then, place{})
+		p.expr(e.Then, context{})
 		p.between(":")
-		p.expr(e.Else, place{least: powerTernary + 1, next: at.next, inside: true})
+		p.expr(e.Else, context{least: powerTernary + 1, next: in.next, inside: true})
 	case *Call:
 		p.WriteString(e.Func.String())
 		p.WriteByte('(')
@@ -74,7 +74,7 @@ func (p *printer) expr(e Expr, at place) {
 			if i > 0 {
 				p.WriteString(", ")
 			}
-			p.expr(x, place{})
+			p.expr(x, context{})
 		}
 		p.WriteByte(')')
 		if e.By != nil {
@@ -94,7 +94,7 @@ func (p *printer) expr(e Expr, at place) {
 	case *Select:
 		switch e.X.(type) {
 		case *Name, *Paren:
-			p.expr(e.X, place{})
+			p.expr(e.X, context{})
 		default:
 			p.parens(e.X)
 		}
@@ -106,7 +106,7 @@ func (p *printer) expr(e Expr, at place) {
 
 func (p *printer) parens(e Expr) {
 	p.WriteByte('(')
-	p.expr(e, place{})
+	p.expr(e, context{})
 	p.WriteByte(')')
 }
 

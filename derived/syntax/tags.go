@@ -18,8 +18,8 @@ const (
 // Only here are meta and indom keys: PCP 6.0.3 has neither, so metrics may be called that.
 func (p *parser) tag() *Tag {
 	t := &Tag{Key: p.tok.text}
-	if p.tok.kind != tokKey && !p.newKey() {
-		p.refuse()
+	if p.tok.kind != tokKey && !p.atNewKey() {
+		p.failUnexpected()
 	}
 	p.advance()
 	p.expect(tokAssign)
@@ -29,20 +29,20 @@ func (p *parser) tag() *Tag {
 		t.Quoted = true
 	case p.tok.kind == tokName, p.tok.kind == tokInt, p.tok.kind == tokDouble && t.Key == "indom":
 	default:
-		p.refuse()
+		p.failUnexpected()
 	}
-	p.judge(t) // before the next token is read: this mistake comes first
+	p.checkTag(t) // before the next token is read: this mistake comes first
 	p.advance()
 	return t
 }
 
-// newKey reports whether the current token is a key that PCP 7 introduced.
-func (p *parser) newKey() bool {
+// atNewKey reports whether the current token is a key that PCP 7 introduced.
+func (p *parser) atNewKey() bool {
 	return p.tok.kind == tokName && (p.tok.text == "meta" || p.tok.text == "indom")
 }
 
-// judge refuses a tag, being the current token, whose value is none for its key.
-func (p *parser) judge(t *Tag) {
+// checkTag refuses a tag, being the current token, whose value is none for its key.
+func (p *parser) checkTag(t *Tag) {
 	good := true
 	switch t.Key {
 	case "type":
@@ -50,10 +50,10 @@ func (p *parser) judge(t *Tag) {
 	case "semantics":
 		good = slices.Contains([]string{"counter", "instant", "discrete"}, strings.ToLower(t.Value))
 	case "units":
-		p.judgeUnits(t.Value)
+		p.checkUnits(t.Value)
 	case "meta":
 		if !isMetric(t.Value) {
-			p.refuse()
+			p.failUnexpected()
 		}
 	case "indom":
 		if !isInDom(t.Value) {
@@ -65,7 +65,7 @@ func (p *parser) judge(t *Tag) {
 	}
 }
 
-func (p *parser) judgeUnits(text string) {
+func (p *parser) checkUnits(text string) {
 	if p.lits.Units == nil {
 		return
 	}

@@ -175,7 +175,7 @@ func (c *Collector) Similar(ctx context.Context, name string) string {
 			if child.Leaf != (i == len(parts)-1) {
 				continue
 			}
-			if n := syntax.Slips(part, child.Name, least); n < least || n == least && best == "" {
+			if n := syntax.Distance(part, child.Name, least); n < least || n == least && best == "" {
 				best, least = child.Name, n
 			}
 		}
