@@ -6,9 +6,9 @@ import (
 	"pmdaderived/derived"
 )
 
-// What takes all values of a window for each result: no parts of it tell what the whole comes to.
+// A percentile and a slope are computed from all values of a window: they have no parts that could be joined.
 
-// insertSorted puts a word among those of a slot.
+// insertSorted adds a word to the sorted words of a slot.
 func (w *Window) insertSorted(s int32, word uint64) {
 	for len(w.sorted) <= int(s) {
 		w.sorted = append(w.sorted, nil)
@@ -17,26 +17,27 @@ func (w *Window) insertSorted(s int32, word uint64) {
 	w.sorted[s] = slices.Insert(w.sorted[s], at, word)
 }
 
-// removeSorted takes a word out of those of a slot.
+// removeSorted removes a word from the sorted words of a slot.
 func (w *Window) removeSorted(s int32, word uint64) {
 	at, _ := slices.BinarySearch(w.sorted[s], word)
 	w.sorted[s] = slices.Delete(w.sorted[s], at, at+1)
 }
 
-// percentile is the number of a slot that has values.
+// percentile returns the result of a slot that has values.
 func (w *Window) percentile(s int32) uint64 {
 	sorted := w.sorted[s]
 	return fromOrdered(w.valueType, sorted[derived.NearestRank(w.percent, len(sorted))-1])
 }
 
-// lineFit is what the values of an instance come to for the straight line that fits them best: their means, and the sums of what
-// each is off these.
+// lineFit fits a straight line to the values of an instance. It has the means, and the sums of products of differences
+// from them.
 type lineFit struct {
 	n, tick, value float64
 	ticks, product float64 // Σ(t − mean)², Σ(t − mean)(v − mean)
 }
 
-// add adds a value. Sums of large numbers are not subtracted from each other: what a file system of terabytes grows by in a second is not lost.
+// add adds a value. It subtracts no sums of large numbers from each other, so that a small growth of a large value is
+// not lost.
 func (l *lineFit) add(tick, value float64) {
 	l.n++
 	off := tick - l.tick
@@ -46,10 +47,10 @@ func (l *lineFit) add(tick, value float64) {
 	l.product += off * (value - l.value)
 }
 
-// slope is how much the value grows from tick to tick; NaN of one tick.
+// slope returns the growth of the value per tick, NaN for one tick.
 func (l *lineFit) slope() float64 { return l.product / l.ticks }
 
-// lineFits are those of all slots.
+// lineFits returns the fits of all slots.
 func (w *Window) lineFits() []lineFit {
 	lines := make([]lineFit, len(w.ids))
 	add := func(r *run) {

@@ -1,24 +1,38 @@
-// Package window computes what values were over time: the largest, the sum … of each instance over the ticks of a window. It is
-// pure: whoever owns a Window gives it the values of each tick, with the number of the tick, and asks for the result. Windows is those of
-// all definitions together, with what they are computed from: it is given the samples of each tick.
+// Package window computes functions over time: the maximum, the sum and so on of the values that each instance had at
+// the ticks of a window. It is pure. The owner of a [Window] gives it the values of each tick, with the number of the
+// tick, and asks for the result. [Windows] has the windows of a set, and computes their values from samples.
+//
+//	samples ──Windows.Add──► evaluation ──► Window.Add ──► front | back ──► Windows.Results
+//	                                                                            │ per client
+//	                                             BeginTick … EndTick ───────► ReadSince
+//
+// # Parts
 //
 //	tick   n          n+1        n+2        n+3        n+4        n+5
 //	       └─────────── front ───────────┘  └──────── back ────────┘
-//	       what is left of the front,       the value itself
-//	       once this tick has gone
+//	       word: the part of the front      word: the value itself
+//	       without this tick and all
+//	       before it
 //
-// Each instance has two parts, what its values in the front come to and what those in the back do; the result is both together. A new
-// value is joined to the back. A value that leaves the window says itself what its front comes to from then on. Once the front is
-// empty the back becomes the front, newest tick first. So a value is looked at three times, however long the window is;
-// nothing is ever subtracted, so that no rounding outlives its value; and what is kept is one number for each value (two
-// in the front of a standard deviation), whatever instances come and go. A percentile and a slope take all values, and have no parts: of the one
-// each instance's are kept in order, too, for the other each result goes through them.
+// Each instance has two parts: one joins its values in the front, the other its values in the back. The result joins
+// both. A new value is joined to the back. When a tick leaves the front, its word is the new part of the front. When
+// the front is empty, the back becomes the front, and is joined from the newest tick to the oldest.
 //
-//	what happens                     what becomes of the window
-//	a tick fails, or is missing      nothing: it ends at the last good one
-//	an instance is missing           it is not in the result, over a domain of our own it is as long as the window has a value of it
+// So each value is used three times, however long the window is. Nothing is subtracted, so no rounding error outlives
+// its value. A window retains one number per value, two in the front of a standard deviation. A percentile also retains
+// the values of each instance in order, and a slope goes through all values for each result.
+//
+//	event                            effect on the window
+//	a tick fails, or is missing      none: the window ends at the last tick with values
+//	an instance is missing           it is not in the result; in a domain of groups it is, while the window has a value of it
 //	a number is not finite           as if it were missing
-//	ticks are numbered anew          it begins anew, if with a number that is not larger
-//	the connection was lost          values stay; delta() and rate() have none once, as anywhere
-//	a counter wraps                  its values do not come here, but those of its delta() and rate(): a negative one, and none
+//	ticks are numbered anew          the window restarts, if the number is not larger
+//	the connection was lost          values stay; delta() and rate() have no value once
+//	a counter wraps                  a window takes no counters: their delta() is negative, and their rate() has no value
+//
+// # Per-client windows
+//
+// A window without a span covers the time since the last fetch of each client. Windows keeps one Window for first
+// fetches, and one for each tick that some client has read last. A client that reads at tick n gets the values after
+// the tick that it read before, and is from then on one of those that have read n.
 package window

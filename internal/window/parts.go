@@ -8,7 +8,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// function is one over time. Of the parts that values come to it makes the result.
+// function is a function over time. It joins values to parts, and makes a result of parts.
 type function syntax.Func
 
 const (
@@ -17,7 +17,7 @@ const (
 	sum     = function(syntax.SumSample)
 	average = function(syntax.AvgSample)
 	count   = function(syntax.CountSample)
-	stdev   = function(syntax.StdevSample) // of all values, not of a sample of more of them
+	stdev   = function(syntax.StdevSample) // divides by n, not by n - 1
 	first   = function(syntax.FirstSample)
 	last    = function(syntax.LastSample)
 
@@ -25,20 +25,20 @@ const (
 	slope      = function(syntax.SlopeSample)
 )
 
-// part is what some values of an instance come to. That of none is 0 in all, and changes nothing where it is joined: no word is smaller, and as a DOUBLE
-// it adds nothing.
+// part is the intermediate result of some values of an instance. The zero part stands for no values. Joining it changes
+// nothing: no word is smaller than 0, and as a DOUBLE it adds nothing.
 type part struct {
-	word  uint64 // a word, see function.words; of an average the sum, of a standard deviation the mean
-	count uint32 // how many values
+	word  uint64 // see function.toWords; of an average the sum, of a standard deviation the mean
+	count uint32 // number of values
 }
 
-// parts are those of all slots.
+// parts has the parts of all slots.
 type parts struct {
 	bySlot  []part
-	squares []float64 // of a standard deviation the sum of the squares of what each value is off the mean; of others nothing
+	squares []float64 // of a standard deviation: the sum of squared differences from the mean
 }
 
-// grow makes room for another slot.
+// grow adds a slot.
 func (p *parts) grow(f function) {
 	p.bySlot = append(p.bySlot, part{})
 	if f == stdev {
@@ -46,14 +46,15 @@ func (p *parts) grow(f function) {
 	}
 }
 
-// reset makes all of them those of no values, and leaves so many.
+// reset clears all parts, and sets the number of slots.
 func (p *parts) reset(slots int) {
 	clear(p.bySlot)
 	clear(p.squares)
 	p.bySlot, p.squares = p.bySlot[:slots], p.squares[:min(slots, len(p.squares))]
 }
 
-// addNewer joins the words of a tick to the parts of their slots, which are of older values. The loops here are apart, and without calls, for their speed.
+// addNewer joins the words of a tick to the parts of their slots, which have older values. Each function has a loop of
+// its own, without calls, because this is faster.
 func (f function) addNewer(p *parts, at []int32, words []uint64) {
 	of, all, words := p.bySlot, p.squares, words[:len(at)]
 	var inverse inverse
@@ -97,8 +98,9 @@ func (f function) addNewer(p *parts, at []int32, words []uint64) {
 	}
 }
 
-// addOlder joins the words of a tick to the parts of their slots, which are of newer values, and has in the place of each word, and in squares, what the part was
-// before. An instance that is there twice is joined in the opposite order of that in which it leaves.
+// addOlder joins the words of a tick to the parts of their slots, which have newer values. It replaces each word, and
+// each element of squares, by the part as it was before. An instance that occurs twice is joined in the opposite of the
+// order in which it is removed.
 func (f function) addOlder(p *parts, at []int32, words []uint64, squares []float64) {
 	of, all, words := p.bySlot, p.squares, words[:len(at)]
 	var inverse inverse
@@ -139,14 +141,15 @@ func (f function) addOlder(p *parts, at []int32, words []uint64, squares []float
 			}
 			x.count++
 		}
-	case count, percentile, slope: // their words stay
+	case count, percentile, slope: // the words are needed as they are
 		for _, s := range at {
 			of[s].count++
 		}
 	}
 }
 
-// inverse is one by a number: a division takes longer than all else, and most instances have as many values as the one before.
+// inverse remembers the last 1/n: the division is the slowest operation here, and most instances have as many values as
+// the instance before.
 type inverse struct {
 	n     uint32
 	value float64
@@ -159,7 +162,7 @@ func (v *inverse) of(n uint32) float64 {
 	return v.value
 }
 
-// addDeviation joins a value to the part of a standard deviation, one of so many that each has this weight.
+// addDeviation joins a value to a part of a standard deviation. weight is 1/n with the value counted.
 func (p *part) addDeviation(squares *float64, value, weight float64) {
 	off := value - double(p.word)
 	mean := double(p.word) + off*weight
@@ -167,8 +170,8 @@ func (p *part) addDeviation(squares *float64, value, weight float64) {
 	*squares += off * (value - mean)
 }
 
-// toWords makes the numbers of a column of type t words: such that the larger word is the larger number, for a minimum the
-// smaller one; for sums a DOUBLE; else the number itself.
+// toWords converts numbers of type t to words. For maximum and percentile a larger word is a larger number, for minimum
+// a smaller one. For sums a word is a DOUBLE, for the others the number itself.
 func (f function) toWords(t pdu.Type, dst, numbers []uint64) {
 	switch f {
 	case maximum, percentile:
@@ -188,7 +191,8 @@ func (f function) toWords(t pdu.Type, dst, numbers []uint64) {
 	}
 }
 
-// toResults makes the numbers, of the function's type, that older and newer values of slots come to together. The values are of type t.
+// toResults joins the older and newer parts of slots, and writes the results as numbers of the function's type. The
+// values have type t.
 func (f function) toResults(t pdu.Type, dst []uint64, at []int32, older, newer *parts) {
 	dst = dst[:len(at)]
 	for i, s := range at {
@@ -226,7 +230,8 @@ func (f function) toResults(t pdu.Type, dst []uint64, at []int32, older, newer *
 
 const sign = 1 << 63
 
-// orderWords gives numbers of type t, none of which is NaN, the order of unsigned ones, or the opposite one if flip has all bits.
+// orderWords converts numbers of type t, without NaN, to words in the order of unsigned integers. If flip has all bits,
+// the order is the opposite.
 func orderWords(t pdu.Type, dst, numbers []uint64, flip uint64) {
 	dst = dst[:len(numbers)]
 	switch t {
@@ -246,10 +251,10 @@ func orderWords(t pdu.Type, dst, numbers []uint64, flip uint64) {
 	}
 }
 
-// orderDouble gives numbers of type DOUBLE the order of unsigned ones.
+// orderDouble converts a DOUBLE to a word in the order of unsigned integers.
 func orderDouble(v uint64) uint64 { return v ^ (uint64(int64(v)>>63) | sign) }
 
-// signOf is the sign of whole numbers of type t; 0: they have none.
+// signOf returns the sign bit of integers of type t, 0 if they are unsigned.
 func signOf(t pdu.Type) uint64 {
 	switch t {
 	case pdu.Type32:
@@ -261,7 +266,7 @@ func signOf(t pdu.Type) uint64 {
 	}
 }
 
-// fromOrdered is the number of type t that order has made a word of, without a flip.
+// fromOrdered converts a word of orderWords, made without flip, to the number of type t.
 func fromOrdered(t pdu.Type, v uint64) uint64 {
 	switch t {
 	case pdu.TypeFloat, pdu.TypeDouble:

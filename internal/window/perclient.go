@@ -9,33 +9,35 @@ import (
 	"pmdaderived/derived/syntax"
 )
 
-// BeginTick begins a tick of a window that is since the last look: seen are the ticks that clients have seen last, of which it is to be known what
-// came after them. What is not asked for any more is forgotten.
-func (ws *Windows) BeginTick(i int, seen ...int64) {
+// BeginTick begins a tick of a per-client window. read has the ticks that clients have read last. From now on the
+// window collects what comes after each of them, and forgets all others.
+func (ws *Windows) BeginTick(i int, read ...int64) {
 	w := &ws.entries[i]
 	w.tickBegun = true
 	for tick := range w.since {
-		if !slices.Contains(seen, tick) {
+		if !slices.Contains(read, tick) {
 			delete(w.since, tick)
 		}
 	}
-	for _, tick := range seen {
+	for _, tick := range read {
 		if w.since[tick] == nil {
 			w.since[tick] = New(w.Window)
 		}
 	}
 }
 
-// TickBegun reports whether a window that is since the last look has begun a tick.
+// TickBegun reports whether a per-client window has begun a tick.
 func (ws *Windows) TickBegun(i int) bool { return ws.entries[i].tickBegun }
 
-// RestartShared has a client at its first look find nothing of a window that came before: it is to have the same ticks as another one.
+// RestartShared restarts the window of first fetches. The windows of one metric must have the same ticks, so all of
+// them restart when one is new.
 func (ws *Windows) RestartShared(i int) { ws.entries[i].shared.Restart() }
 
-// ReadTicks are the ticks of which it is known what came after them.
+// ReadTicks returns the ticks after which the window collects values.
 func (ws *Windows) ReadTicks(i int) []int64 { return slices.Collect(maps.Keys(ws.entries[i].since)) }
 
-// EndTick ends a tick of some windows that are since the last look: it is in their results from now on, and it is known what comes after it.
+// EndTick ends a tick of some per-client windows. From now on the tick is in their results, and the windows also
+// collect what comes after it.
 func (ws *Windows) EndTick(tick int64, of ...int) {
 	for _, i := range of {
 		w := &ws.entries[i]
@@ -51,8 +53,9 @@ func (ws *Windows) EndTick(tick int64, of ...int) {
 	}
 }
 
-// ReadSince is what a client is told that has seen a tick last, nil for the windows that nothing has come of since; see [Else]. Of those where it is not
-// known what came after that tick it is told what it would find at its first look: they are newer, or would keep too many values.
+// ReadSince returns the results for a client that has read this tick last. A window without a value since then has nil;
+// see [WithPrevious]. A window that has not collected values since that tick has the result of a first fetch: it is
+// newer, or it would retain too many values.
 func (ws *Windows) ReadSince(tick int64) *derived.Results {
 	r := ws.Results()
 	for i := range ws.entries {
@@ -68,18 +71,21 @@ func (ws *Windows) ReadSince(tick int64) *derived.Results {
 	return r
 }
 
-// WithPrevious is r, with what a client was told before in place of some windows that nothing has come of since: but a sum is told once, and a count is 0. told
-// knows of each what that was.
-func WithPrevious(of []*derived.Window, some []uint32, r *derived.Results, told func(i uint32) *derived.Vector) *derived.Results {
-	if !slices.ContainsFunc(some, func(i uint32) bool { return r.Values[i] == nil }) {
+// WithPrevious returns r, in which windows without a new value have the previous one of this client. Two functions
+// differ: a sum has no value, as each value is told once, and a count is 0. perClient has the indexes of the per-client
+// windows in of. previous returns the previous value of a window.
+func WithPrevious(
+	of []*derived.Window, perClient []uint32, r *derived.Results, previous func(i uint32) *derived.Vector,
+) *derived.Results {
+	if !slices.ContainsFunc(perClient, func(i uint32) bool { return r.Values[i] == nil }) {
 		return r
 	}
 	made := &derived.Results{Values: slices.Clone(r.Values), Names: r.Names}
-	for _, i := range some {
+	for _, i := range perClient {
 		if made.Values[i] != nil {
 			continue
 		}
-		v := told(i)
+		v := previous(i)
 		switch {
 		case v.Code < 0:
 		case of[i].Func == syntax.SumSample:
@@ -92,19 +98,19 @@ func WithPrevious(of []*derived.Window, some []uint32, r *derived.Results, told 
 	return made
 }
 
-// SingleClient is the windows of a set for who has one client.
+// SingleClient has the windows of a set for one client.
 type SingleClient struct {
 	*Windows
-	sampled      time.Duration // since of the newest Sample, < 0: there is none
-	perClient    []int         // that are since the last look
-	perClientIDs []uint32      // the same
-	newest       int64         // the newest
-	readTick     int64         // by the client
+	sampled      time.Duration // time of the newest Sample since the first interval; < 0: there is none
+	perClient    []int         // indexes of the per-client windows
+	perClientIDs []uint32      // the same, for WithPrevious
+	newest       int64         // the newest tick
+	readTick     int64         // the tick that the client has read last
 	hasRead      bool
-	previous     *derived.Results // the last time
+	previous     *derived.Results // results of the last Read
 }
 
-// NewSingleClient makes the windows of a set, with so many ticks at the first look.
+// NewSingleClient makes the windows of a set. first is the number of ticks that the first Read covers.
 func NewSingleClient(set *derived.Set, groups *derived.Groups, first int64) *SingleClient {
 	none := NewWindows(groups)
 	none.FirstTicks = first
@@ -118,7 +124,7 @@ func NewSingleClient(set *derived.Set, groups *derived.Groups, first int64) *Sin
 	return o
 }
 
-// BeginTick begins a tick of the windows that are since the last look.
+// BeginTick begins a tick of the per-client windows.
 func (o *SingleClient) BeginTick(tick int64) {
 	for _, i := range o.perClient {
 		o.Windows.BeginTick(i, o.readTick)
@@ -126,11 +132,11 @@ func (o *SingleClient) BeginTick(tick int64) {
 	o.newest = tick
 }
 
-// EndTick ends a tick.
+// EndTick ends it.
 func (o *SingleClient) EndTick() { o.Windows.EndTick(o.newest, o.perClient...) }
 
-// Sample takes a sample where there are no ticks: it is the tick of each window for which it is the first one in its interval. since is the time from the
-// beginning of the first interval to the sample.
+// Sample adds a sample where no ticks are scheduled. The first sample in each interval of a window is the window's
+// tick. since is the time from the beginning of the first interval to the sample.
 func (o *SingleClient) Sample(since time.Duration, taken derived.Sample) {
 	tick := func(every time.Duration) (number int64, first bool) {
 		number = 1 + int64(since/every)
@@ -148,11 +154,14 @@ func (o *SingleClient) Sample(since time.Duration, taken derived.Sample) {
 	o.sampled = since
 }
 
-// Read is what the client is told now.
+// Read returns the results for the client, and notes that it has read them.
 func (o *SingleClient) Read() *derived.Results {
 	r := o.Results()
 	if o.hasRead {
-		r = WithPrevious(o.set.Windows(), o.perClientIDs, o.ReadSince(o.readTick), func(i uint32) *derived.Vector { return o.previous.Values[i] })
+		previous := o.previous
+		r = WithPrevious(o.set.Windows(), o.perClientIDs, o.ReadSince(o.readTick), func(i uint32) *derived.Vector {
+			return previous.Values[i]
+		})
 	}
 	o.readTick, o.hasRead, o.previous = o.newest, true, r
 	return r

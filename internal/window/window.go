@@ -7,49 +7,51 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Window is the values of one expression over some ticks. It has one owner.
+// Window has the values of one expression over some ticks. It has one owner.
 type Window struct {
-	fn         function
-	valueType  pdu.Type // of the values
-	resultType pdu.Type
-	span       int64   // ticks; 0: all since the last Restart
-	percent    float64 // of a percentile
-	interval   float64 // seconds from tick to tick
-	union      bool    // the result has all instances of the window, not only those of the newest tick
+	fn         function // the function over time
+	valueType  pdu.Type // type of the values
+	resultType pdu.Type // type of the result
+	span       int64    // length in ticks; 0: all ticks since the last Restart
+	percent    float64  // the percentage of a percentile
+	interval   float64  // seconds from tick to tick
+	union      bool     // the result has the instances of all ticks, not only those of the newest
 
-	front      []run   // newest first
-	back       []run   // oldest first
-	newestTick int64   // the newest; counts if last is set
-	newest     *layout // of the newest tick; nil: there is none
+	front      []run   // newest run first
+	back       []run   // oldest run first
+	newestTick int64   // valid if newest is set
+	newest     *layout // layout of the newest tick; nil: there is no tick
 
-	inFront, inBack parts // what the values in the front and those in the back come to, by the slot
+	inFront, inBack parts // parts of the front and of the back, by slot
 
-	ids         []pdu.Inst         // whose each slot is
-	slotByInst  map[pdu.Inst]int32 // that of each instance of the window
-	free        []int32            // slots that no instance has
-	unionLayout *layout            // all of slot; nil: not known
+	ids         []pdu.Inst         // the instance of each slot
+	slotByInst  map[pdu.Inst]int32 // the slot of each instance that has values
+	free        []int32            // slots without an instance
+	unionLayout *layout            // layout of all instances; nil: not made yet
 
 	sorted [][]uint64 // of a percentile: the words of each slot, in ascending order
 
-	retained   int      // values
-	spareWords []uint64 // memory of a run that has left
+	retained   int      // number of retained values
+	spareWords []uint64 // memory of a run that has left, for reuse
 }
 
-// run is the values of ticks that follow each other and have the same instances: where these are few, a tick takes little more than its values.
+// run has the values of successive ticks with the same instances. Most ticks have the instances of the tick before, so
+// a tick of few values takes little more memory than these.
 type run struct {
 	layout  *layout
-	tick    int64    // the oldest one
-	ticks   int      // how many there are
-	removed int      // how many of these have left the window
-	words   []uint64 // tick by tick: in the back the value's word, in the front the word of the front without it and all before it
+	tick    int64    // the oldest tick
+	ticks   int      // number of ticks
+	removed int      // number of ticks that have left the window
+	words   []uint64 // by tick: in the back of each value, in the front of the part before it was joined
 
-	squares []float64 // of a standard deviation in the front: likewise
+	squares []float64 // by tick: of a standard deviation in the front the squares that belong to words
 }
 
-// runWords is how many words a run has room for, if a tick has fewer.
+// runWords is the capacity of a run in words, for ticks with fewer values than this.
 const runWords = 128
 
-// atTick is what all, the words or squares of a run, has for a tick; nil has nothing.
+// atTick returns the elements of one tick from all, which are the words or squares of a run. It returns nil if all is
+// nil.
 func atTick[T any](r *run, all []T, tick int) []T {
 	n := len(r.layout.slots)
 	if all == nil {
@@ -58,29 +60,31 @@ func atTick[T any](r *run, all []T, tick int) []T {
 	return all[tick*n : (tick+1)*n]
 }
 
-// layout are the instances of some ticks. Immutable.
+// layout has the instances of some ticks, and their slots. Immutable.
 type layout struct {
 	insts *derived.InstSet // nil: singular
-	slots []int32          // the slot of each
+	slots []int32          // by position in insts
 }
 
-// New makes a window without ticks. Where its span is 0 it has all ticks since the last Restart, of which no values are kept.
+// New makes a window without ticks. A span of 0 means all ticks since the last Restart; such a window retains parts,
+// but no values.
 func New(of *derived.Window) *Window {
 	return &Window{
-		fn: function(of.Func), valueType: of.Type, resultType: of.Desc.Type, span: of.Span, percent: of.N, interval: of.Every.Seconds(), union: of.Own,
-		slotByInst: make(map[pdu.Inst]int32),
+		fn: function(of.Func), valueType: of.Type, resultType: of.Desc.Type, span: of.Span, percent: of.N,
+		interval: of.Every.Seconds(), union: of.Own, slotByInst: make(map[pdu.Inst]int32),
 	}
 }
 
-// Add adds the values of a tick, numbers of the window's type, or a code: then there is nothing to add. It keeps
-// the instances, but not the numbers. Of a tick that is not after the newest one the clock was set back: the window begins anew with it.
+// Add adds the values of a tick, which have the window's type. A vector with a code adds nothing. Add retains the
+// instances of v, but not its numbers. A tick that is not after the newest one means that the clock was set back: the
+// window restarts with it.
 func (w *Window) Add(tick int64, v *derived.Vector) {
 	if v.Code >= 0 {
 		w.add(tick, v.OnlyFinite())
 	}
 }
 
-// add is Add with finite numbers.
+// add does the same for numbers that are all finite.
 func (w *Window) add(tick int64, v *derived.Vector) {
 	if w.newest != nil && tick <= w.newestTick {
 		w.Restart()
@@ -100,7 +104,8 @@ func (w *Window) add(tick int64, v *derived.Vector) {
 	}
 }
 
-// appendTick makes room in the back for the words of the newest tick. Without a span nothing is kept: it is the same room for all ticks.
+// appendTick makes room in the back for the words of the newest tick. Without a span no words are retained, so all
+// ticks use the same room.
 func (w *Window) appendTick(tick int64) []uint64 {
 	n := len(w.newest.slots)
 	if w.span == 0 {
@@ -122,25 +127,25 @@ func (w *Window) appendTick(tick int64) []uint64 {
 	return atTick(r, r.words, r.ticks-1)
 }
 
-// hasRoom reports whether a run has room for a tick with some instances.
+// hasRoom reports whether the run can also take a tick with this layout.
 func (r *run) hasRoom(with *layout, tick int64) bool {
 	return r.layout == with && r.tick+int64(r.ticks) == tick && (r.ticks+1)*len(with.slots) <= len(r.words)
 }
 
-// trim takes the memory from a run that it does not need.
+// trim gives back the unused memory of a run.
 func (w *Window) trim(r *run) {
 	if n := r.ticks * len(r.layout.slots); n < len(r.words) {
 		w.spareWords, r.words = r.words, slices.Clone(r.words[:n])
 	}
 }
 
-// Retained is how many values are kept.
+// Retained returns the number of retained values.
 func (w *Window) Retained() int { return w.retained }
 
-// Newest is the newest tick; ok is false if there is none.
+// Newest returns the newest tick; ok is false if there is none.
 func (w *Window) Newest() (tick int64, ok bool) { return w.newestTick, w.newest != nil }
 
-// Value is the result, PM_ERR_AGAIN if there has been no tick. It is the caller's.
+// Value returns the result, PM_ERR_AGAIN if there is no tick. The caller owns it.
 func (w *Window) Value() *derived.Vector {
 	if w.newest == nil {
 		return &derived.Vector{Code: pdu.ErrAgain}
@@ -167,7 +172,7 @@ func (w *Window) Value() *derived.Vector {
 	return v
 }
 
-// Restart forgets all ticks.
+// Restart removes all ticks.
 func (w *Window) Restart() {
 	clear(w.front)
 	clear(w.back)
@@ -179,7 +184,7 @@ func (w *Window) Restart() {
 	w.newest, w.unionLayout, w.retained = nil, nil, 0
 }
 
-// expire lets go of the ticks that are not in the window of the newest one.
+// expire removes the ticks that are too old for the window of the newest tick.
 func (w *Window) expire() {
 	for w.span > 0 {
 		if len(w.front) == 0 {
@@ -198,14 +203,14 @@ func (w *Window) expire() {
 			w.spareWords = r.words
 			*r = run{}
 			w.front = w.front[:end]
-			if end == 0 && len(w.back) == 0 { // the slots of the newest tick are not its own any more
+			if end == 0 && len(w.back) == 0 { // its slots have been freed
 				w.newest = nil
 			}
 		}
 	}
 }
 
-// moveBackToFront makes the back the front, which is empty.
+// moveBackToFront makes the back the front. The front is empty before.
 func (w *Window) moveBackToFront() {
 	for _, r := range slices.Backward(w.back) {
 		if w.fn == stdev {
@@ -221,7 +226,7 @@ func (w *Window) moveBackToFront() {
 	w.inBack.reset(len(w.ids))
 }
 
-// removeOldest takes the oldest tick out of the front, which ends with r.
+// removeOldest removes the oldest tick from the front. r is the last run of the front.
 func (w *Window) removeOldest(r *run) {
 	at, words, parts := r.layout.slots, atTick(r, r.words, r.removed), w.inFront.bySlot
 	for i, s := range at {
@@ -248,7 +253,7 @@ func (w *Window) removeOldest(r *run) {
 	w.retained -= len(at)
 }
 
-// layout finds or makes the slots of the instances of v. Most are where they were in the newest tick.
+// layoutOf finds or makes the slots of the instances of v. Most instances have the same position as in the newest tick.
 func (w *Window) layoutOf(v *derived.Vector) *layout {
 	m := &layout{insts: v.Insts, slots: make([]int32, len(v.Bits))}
 	var before []int32
@@ -257,7 +262,7 @@ func (w *Window) layoutOf(v *derived.Vector) *layout {
 	}
 	for i := range m.slots {
 		id := v.At(i)
-		next := before[:min(2, len(before))] // it is the next one, or that has gone
+		next := before[:min(2, len(before))] // the second, if the instance of the first has gone
 		at := slices.IndexFunc(next, func(s int32) bool { return w.ids[s] == id })
 		if at < 0 {
 			m.slots[i] = w.slotFor(id)
@@ -287,7 +292,7 @@ func (w *Window) slotFor(id pdu.Inst) int32 {
 	return s
 }
 
-// layoutOfAll are the instances of all ticks, in ascending order.
+// layoutOfAll returns the layout of the instances of all ticks, in ascending order.
 func (w *Window) layoutOfAll() *layout {
 	if w.unionLayout == nil {
 		ids := make([]pdu.Inst, 0, len(w.slotByInst))
@@ -303,7 +308,7 @@ func (w *Window) layoutOfAll() *layout {
 	return w.unionLayout
 }
 
-// buffer is room for n words, that of a run that has left if it is not far too much.
+// buffer returns room for n words. It reuses the spare memory if that has about the right size.
 func (w *Window) buffer(n int) []uint64 {
 	words := w.spareWords
 	w.spareWords = nil

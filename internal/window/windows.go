@@ -9,53 +9,55 @@ import (
 )
 
 const (
-	// MaxValues is how many values the windows of a set keep together, unless [Windows].Most says otherwise.
+	// MaxValues is the number of values that the windows of a set retain together, unless Windows.MaxValues is set.
 	MaxValues = 10_000_000
 
-	// PerClientInterval is the time between the ticks of windows that are since the last look, and First how many a client has at its first one, unless somebody
-	// wants others.
+	// PerClientInterval is the time between ticks of per-client windows. FirstTicks is the number of ticks that a first
+	// fetch covers, unless Windows.FirstTicks is set.
 	PerClientInterval = time.Second
 	FirstTicks        = 10
 
-	// maxMissedTicks is after how many ticks without values a result is not served any more.
+	// maxMissedTicks is the number of ticks without values after which a result is no longer served.
 	maxMissedTicks = 3
 )
 
-// Windows is all windows of a set, and what they hold. It has one owner, and so has the [derived.Groups] it is made with.
+// Windows has all windows of a set, and their values. It has one owner, which also owns the [derived.Groups].
 type Windows struct {
-	MaxValues  int   // values that are kept
-	FirstTicks int64 // ticks that a client finds at its first look, of windows that are since the last one; 0: none
+	MaxValues  int   // limit of the retained values
+	FirstTicks int64 // ticks that the first fetch of a client covers in a per-client window; 0: none
 
 	set       *derived.Set
 	groups    *derived.Groups
 	eval      *derived.Evaluation
-	evaluated []derived.Sample // that eval was reset to
+	evaluated []derived.Sample // samples that eval was reset to
 	entries   []entry
-	fullSize  int // values that all windows have when they are full, by their newest ticks
+	fullSize  int // number of values of all windows once they are full, by their newest ticks
 }
 
-// entry is a window and what it is computed from.
+// entry is a window of the set, and what it is computed from.
 type entry struct {
 	*derived.Window
-	shared        *Window           // of a window since the last look what a client finds at its first one
-	since         map[int64]*Window // of such a window: what came after a tick that some client has seen last
-	history       []derived.Sample  // of good ticks, newest first
+	shared        *Window           // the window; of a per-client one that of a first fetch
+	since         map[int64]*Window // of a per-client window: the values after each tick that a client has read last
+	history       []derived.Sample  // samples of ticks with values, newest first
 	result        *derived.Vector
-	fullSize      int  // see Windows.needed
-	tickBegun     bool // see Windows.Begun
-	tickHasValues bool // it has values of a tick that is not Done
-	tooLarge      bool // it would make the windows keep too many values
+	fullSize      int  // its share of Windows.fullSize
+	tickBegun     bool // see Windows.TickBegun
+	tickHasValues bool // per client: the tick has values and has not ended
+	tooLarge      bool // see Windows.TooLarge
 }
 
-// NewWindows makes windows of no set. Groups are numbered by groups.
+// NewWindows makes the windows of an empty set. groups numbers the groups of instances.
 func NewWindows(groups *derived.Groups) *Windows {
 	return &Windows{MaxValues: MaxValues, set: derived.Language{}.NewSet(nil, derived.CatalogMap{}, ""), groups: groups}
 }
 
-// ForSet makes the windows of another set. Those that ws has go on, and are taken from it: moved tells for each which it is there; -1: none.
+// ForSet makes the windows of another set. Windows that both sets have are taken over with their values. moved has for
+// each new window its index in ws, -1 if it is not there. ws must not be used afterwards.
 func (ws *Windows) ForSet(set *derived.Set) (next *Windows, moved []int) {
 	next = &Windows{
-		MaxValues: ws.MaxValues, FirstTicks: ws.FirstTicks, set: set, groups: ws.groups, entries: make([]entry, len(set.Windows())),
+		MaxValues: ws.MaxValues, FirstTicks: ws.FirstTicks, set: set, groups: ws.groups,
+		entries: make([]entry, len(set.Windows())),
 	}
 	former := make(map[string]int)
 	for i := range ws.entries {
@@ -80,7 +82,7 @@ func (ws *Windows) ForSet(set *derived.Set) (next *Windows, moved []int) {
 	return next, moved
 }
 
-// init makes what is kept of a window that is new.
+// init makes the empty windows of an entry.
 func (w *entry) init(of *derived.Window, first int64) {
 	w.result = &derived.Vector{Code: pdu.ErrAgain}
 	if of.Span == 0 {
@@ -94,7 +96,7 @@ func (w *entry) init(of *derived.Window, first int64) {
 	w.shared = New(of)
 }
 
-// NewestSample is the sample of the newest tick of a window that had values; nil: there was none.
+// NewestSample returns the sample of the newest tick at which a window had values; nil: there is none.
 func (ws *Windows) NewestSample(i int) derived.Sample {
 	if h := ws.entries[i].history; len(h) > 0 {
 		return h[0]
@@ -108,8 +110,8 @@ func (ws *Windows) Has(i int, tick int64) bool {
 	return ok && newest == tick
 }
 
-// Add gives a window the sample of a tick. Unless that goes on where the newest one is, delta() and rate() begin anew. It reports whether
-// the tick has values.
+// Add gives a window the sample of a tick, and reports whether the tick has values. If goesOn is false, the sample does
+// not continue the one before, and delta() and rate() have no value once.
 func (ws *Windows) Add(i int, tick int64, s derived.Sample, goesOn bool) bool {
 	w := &ws.entries[i]
 	if !goesOn {
@@ -117,17 +119,18 @@ func (ws *Windows) Add(i int, tick int64, s derived.Sample, goesOn bool) bool {
 	}
 	former := w.history
 	w.history = append([]derived.Sample{s}, former[:min(len(former), w.Needs().History)]...)
-	if n := len(w.history); len(ws.evaluated) < n || n <= w.Needs().History && len(ws.evaluated) > n || !slices.Equal(ws.evaluated[:n], w.history) {
+	n := len(w.history)
+	if len(ws.evaluated) < n || n <= w.Needs().History && len(ws.evaluated) > n || !slices.Equal(ws.evaluated[:n], w.history) {
 		ws.evaluated = w.history
 		ws.eval.Reset(w.history...)
 	}
 	v := ws.eval.Operand(w.Window).OnlyFinite()
 	switch {
 	case v.Code < 0:
-		w.history = former // the next one is compared with the last good one
+		w.history = former // the next sample is compared with the last one that had values
 		ws.miss(w, tick, v.Code)
 		return false
-	case v.Len() == 0: // as when a rate has nothing to be compared with
+	case v.Len() == 0: // such as the first value of a rate
 		ws.miss(w, tick, pdu.ErrAgain)
 		return false
 	}
@@ -151,10 +154,10 @@ func (ws *Windows) Add(i int, tick int64, s derived.Sample, goesOn bool) bool {
 	return true
 }
 
-// Miss says that a window has no sample of a tick.
+// Miss tells a window that it has no sample of a tick.
 func (ws *Windows) Miss(i int, tick int64) { ws.miss(&ws.entries[i], tick, pdu.ErrAgain) }
 
-// Expire takes the values from a window that has none of the ticks up to one.
+// Expire removes the result of a window that has no values in the window that ends at tick.
 func (ws *Windows) Expire(i int, tick int64) {
 	w := &ws.entries[i]
 	if newest, ok := w.shared.Newest(); ok && w.Span > 0 && tick-newest >= w.Span {
@@ -162,20 +165,20 @@ func (ws *Windows) Expire(i int, tick int64) {
 	}
 }
 
-// miss leaves a result as it is, but for one that is too old.
+// miss keeps the present result unless it is too old.
 func (ws *Windows) miss(w *entry, tick int64, code pdu.Code) {
 	if newest, ok := w.shared.Newest(); !ok || tick-newest > maxMissedTicks {
 		w.result = &derived.Vector{Code: code}
 	}
 }
 
-// TooLarge reports whether a window has no values because the windows would have too many together.
+// TooLarge reports whether a window has no values because all windows would retain too many values.
 func (ws *Windows) TooLarge(i int) bool { return ws.entries[i].tooLarge }
 
-// Window is what a window is of.
+// Window returns the definition of a window.
 func (ws *Windows) Window(i int) *derived.Window { return ws.entries[i].Window }
 
-// Retained is how many values are kept.
+// Retained returns the number of retained values.
 func (ws *Windows) Retained() (n int) {
 	for i := range ws.entries {
 		n += ws.entries[i].shared.Retained()
@@ -186,9 +189,11 @@ func (ws *Windows) Retained() (n int) {
 	return n
 }
 
-// Results are what the windows come to now.
+// Results has one result per window. For per-client windows it is the result of a first fetch.
 func (ws *Windows) Results() *derived.Results {
-	r := &derived.Results{Values: make([]*derived.Vector, len(ws.entries)), Names: make(map[pdu.InDom]*derived.NameTable)}
+	r := &derived.Results{
+		Values: make([]*derived.Vector, len(ws.entries)), Names: make(map[pdu.InDom]*derived.NameTable),
+	}
 	for i := range ws.entries {
 		w := &ws.entries[i]
 		r.Values[i] = w.result
