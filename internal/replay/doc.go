@@ -1,19 +1,27 @@
-// Package replay evaluates definitions over an archive, at times that ascend, and writes archives of what comes of that. It has no goroutine.
+// Package replay evaluates definitions over an archive, at ascending times, and writes archives of the results. It has
+// no goroutine.
+//
+//	archive ──records──► Player ──Tick, Sample──► session ──► SampleFunc
+//	   └──values──► Source ──────FetchColumns────────┘            │
+//	                                                              └──► recorder ──► writer      Recording.Record
 //
 //	source := replay.NewSource(a)                          // a session takes its samples from here
 //	s, err := session.New(ctx, source, defs, language)
 //	s.Watch(s.Set().Metrics()...)
 //	player := replay.NewPlayer(source, s)
-//	err = player.Play(ctx, replay.Options{Start: start, End: end, Every: time.Minute}, func(_ *session.Session, at time.Time) error { … })
+//	o := replay.Options{Start: start, End: end, Every: time.Minute}
+//	err = player.Play(ctx, o, func(_ *session.Session, at time.Time) error { … })
 //
-//	a sample is taken      with Every at its multiples from the start on, else once for each round of records that hold operands which are not discrete
-//	                       (all records, if there are no other operands), at the time of the last one
-//	a round is             records within a second with different operands: the groups of pmlogger
-//	its values are         those that PMAPI interpolates: those of the record, if there is one with them at that time
-//	a tick of a window is  a record that holds all operands of the function but for discrete ones, the first one in each of the window's intervals;
-//	                       never interpolated
-//	after a mark           rate() and delta() have no value once, in windows, too
+//	event                  time and values
+//	sample, with Every     at multiples of Every from Start on
+//	sample, without        at the last record of each round of records that hold operands which are not discrete, or any
+//	                       operands if all are discrete
+//	round                  records within a second that have different operands: pmlogger writes one record per group
+//	values of a sample     those of a record at that time, else those that PMAPI interpolates
+//	tick of a window       the first record in each interval that holds all operands of the function; discrete ones may
+//	                       be missing; its values are never interpolated
+//	mark                   rate() and delta() have no value once, in windows, too
 //
-// Several sessions are played side by side, each at the rounds of operands of its own: what pmlogger records every
-// minute is evaluated every minute, whatever it records every second.
+// A player plays several sessions side by side. Each takes samples at the rounds of its own operands: metrics that
+// pmlogger records every minute are evaluated every minute, even if it records others every second.
 package replay

@@ -13,48 +13,53 @@ import (
 	"pmdaderived/pmda/pmapi/archive"
 )
 
-// Options say at which times samples are taken.
+// Options select the times of samples.
 type Options struct {
-	Start, End time.Time     // first and last
-	Every      time.Duration // between two; 0: one for each round of records that hold operands that are not discrete, or any if all are
+	Start, End time.Time     // first and last time
+	Every      time.Duration // time between samples; 0: a sample for each round of records
 
-	Read    func(at time.Time)       // is told how far records have been read; nil: nobody is
-	Mark    func(at time.Time) error // is told of each mark between Start and End; nil: nobody is
-	Damaged func(err error)          // is told of what of the archive cannot be read; nil: nobody is
+	Read    func(at time.Time)       // gets the time up to which records have been read; may be nil
+	Mark    func(at time.Time) error // gets the time of each mark between Start and End; may be nil
+	Damaged func(err error)          // gets an error for each damaged part of the archive; may be nil
 }
 
-// ErrEnough ends [Player.Play] before its end, as no error.
+// ErrEnough, returned by a SampleFunc, ends [Player.Play] without an error.
 var ErrEnough = errors.New("enough samples")
+
+// SampleFunc gets a session that has taken a sample.
+type SampleFunc func(s *session.Session, at time.Time) error
 
 // Player takes the samples of sessions over one archive.
 type Player struct {
 	source    *Source
 	sessions  []*sessionState
-	firstTick time.Time // where ticks begin
+	firstTick time.Time // when ticks begin
 	end       time.Time
 }
 
-// sessionState is a session with what it is computed from.
+// sessionState is a session that is being played.
 type sessionState struct {
 	*session.Session
-	operands []pdu.PMID // of all that is watched; while it is played, without those that are discrete, unless all are
+	operands []pdu.PMID // operands of the watched metrics, without discrete ones unless all are
 	windows  []*windowTicks
 
-	// A round: pmlogger writes a record for each of its groups, milliseconds apart. One sample is taken for all that have different operands, at the time of
-	// the last one: from one to the next, a rate would be what rounding makes of values in between.
-	roundStart, roundEnd time.Time         // when the first and the last record of the round were; due is zero: the sample of the round has been taken
-	roundOperands        map[pdu.PMID]bool // the operands in its records
+	// A round: pmlogger writes a record for each of its groups, milliseconds apart. One sample is taken for all records
+	// with different operands, at the time of the last. From one record to the next, a rate would only show how
+	// interpolated values are rounded.
+	roundStart, roundEnd time.Time         // times of its first and last record; zero roundEnd: its sample is taken
+	roundOperands        map[pdu.PMID]bool // operands in its records
 }
 
-// A round takes no longer.
+// longestRound is the longest time between the first and the last record of a round.
 const longestRound = time.Second
 
-// inNextRound reports whether a record of a time, with some of the operands, is not of the round.
+// inNextRound reports whether a record with some of the operands does not belong to the present round.
 func (t *sessionState) inNextRound(at time.Time, has []pdu.PMID) bool {
-	return at.Sub(t.roundStart) >= longestRound || slices.ContainsFunc(has, func(id pdu.PMID) bool { return t.roundOperands[id] })
+	return at.Sub(t.roundStart) >= longestRound ||
+		slices.ContainsFunc(has, func(id pdu.PMID) bool { return t.roundOperands[id] })
 }
 
-// addToRound adds a record to the round, or begins one.
+// addToRound adds a record to the round, or begins a round.
 func (t *sessionState) addToRound(at time.Time, has []pdu.PMID) {
 	if t.roundEnd.IsZero() {
 		t.roundStart = at
@@ -66,17 +71,17 @@ func (t *sessionState) addToRound(at time.Time, has []pdu.PMID) {
 	}
 }
 
-// windowTicks are those of a window.
+// windowTicks counts the ticks of a window.
 type windowTicks struct {
-	window    int // in the set
+	window    int // index in the set
 	interval  time.Duration
 	operands  []pdu.PMID
-	last      int64 // the newest
+	last      int64 // number of the newest
 	afterMark bool  // there was a mark since
 	count     int64
 }
 
-// NewPlayer makes a player of sessions over a source, which watch what is to be computed.
+// NewPlayer makes a player of sessions over one source. The sessions watch the metrics to be computed.
 func NewPlayer(source *Source, sessions ...*session.Session) *Player {
 	p := &Player{source: source}
 	for _, s := range sessions {
@@ -90,8 +95,8 @@ func NewPlayer(source *Source, sessions ...*session.Session) *Player {
 	return p
 }
 
-// Play takes samples, and calls taken after each with the session that has it. An error of taken ends it.
-func (p *Player) Play(ctx context.Context, o Options, taken func(s *session.Session, at time.Time) error) error {
+// Play takes samples, and passes each to taken. An error of taken ends it.
+func (p *Player) Play(ctx context.Context, o Options, taken SampleFunc) error {
 	p.firstTick, p.end = o.Start, o.End
 	for _, t := range p.sessions {
 		t.operands, t.roundEnd = p.source.withoutDiscrete(ctx, t.operands), time.Time{}
@@ -111,7 +116,7 @@ func (p *Player) Play(ctx context.Context, o Options, taken func(s *session.Sess
 			operands = append(operands, w.operands...)
 		}
 	}
-	next := o.Start // with Every
+	next := o.Start // time of the next sample, with Every
 	until := func(end time.Time) error {
 		for ; o.Every > 0 && next.Before(end); next = next.Add(o.Every) {
 			for _, t := range p.sessions {
@@ -158,8 +163,8 @@ func (p *Player) Play(ctx context.Context, o Options, taken func(s *session.Sess
 	return nil
 }
 
-// handleRecord takes what a record gives: ticks, and without Every samples.
-func (p *Player) handleRecord(ctx context.Context, o Options, r *archive.Record, taken func(s *session.Session, at time.Time) error) error {
+// handleRecord passes a record to the windows, and without Every adds it to rounds.
+func (p *Player) handleRecord(ctx context.Context, o Options, r *archive.Record, taken SampleFunc) error {
 	inside := !r.Time.Before(o.Start)
 	if r.Mark {
 		if err := p.sampleRounds(ctx, nil, taken); err != nil {
@@ -191,9 +196,9 @@ func (p *Player) handleRecord(ctx context.Context, o Options, r *archive.Record,
 	return nil
 }
 
-// sampleRounds takes the samples of the rounds that a record, which the source has read, is not of; nil: of all. Earlier ones are taken with them: samples are in
-// the order of their times.
-func (p *Player) sampleRounds(ctx context.Context, r *archive.Record, taken func(s *session.Session, at time.Time) error) error {
+// sampleRounds takes the samples of rounds to which record r does not belong; nil ends all rounds. The source has
+// already read r. Rounds that ended earlier are sampled with them, because samples are in order of time.
+func (p *Player) sampleRounds(ctx context.Context, r *archive.Record, taken SampleFunc) error {
 	var last time.Time
 	for _, t := range p.sessions {
 		if t.roundEnd.After(last) && (r == nil || t.inNextRound(r.Time, p.source.inRecord(t.operands))) {
@@ -220,7 +225,7 @@ func (p *Player) sampleRounds(ctx context.Context, r *archive.Record, taken func
 	return nil
 }
 
-// markBroken says that nothing is known of a time.
+// markBroken notes that part of the archive is missing: the next tick of a window does not continue the last.
 func (p *Player) markBroken() {
 	for _, t := range p.sessions {
 		for _, w := range t.windows {
@@ -229,7 +234,7 @@ func (p *Player) markBroken() {
 	}
 }
 
-// tickWindows gives a session the record, for those windows that it is a tick of.
+// tickWindows passes the record to a session, for the windows that it is a tick of.
 func (p *Player) tickWindows(ctx context.Context, t *sessionState, at time.Time) error {
 	var goOn, begin []int
 	for _, w := range t.windows {
@@ -257,7 +262,7 @@ func (p *Player) tickWindows(ctx context.Context, t *sessionState, at time.Time)
 }
 
 // sample takes a sample of a session.
-func (p *Player) sample(ctx context.Context, t *sessionState, at time.Time, taken func(s *session.Session, at time.Time) error) error {
+func (p *Player) sample(ctx context.Context, t *sessionState, at time.Time, taken SampleFunc) error {
 	p.source.setRecord(nil)
 	p.source.SetTime(at)
 	t.Expire(at)
@@ -267,13 +272,13 @@ func (p *Player) sample(ctx context.Context, t *sessionState, at time.Time, take
 	return taken(t.Session, at)
 }
 
-// Ticks is how many ticks a function over time had from the time on that was played, and how many there can be.
+// Ticks is the number of ticks that the archive has for a function over time.
 type Ticks struct {
 	Window             *derived.Window
-	Recorded, Possible int64
+	Recorded, Possible int64 // number of ticks in the played part, and the number there can be
 }
 
-// Ticks tells this for each function of the sessions.
+// Ticks returns the ticks of each function over time of the sessions.
 func (p *Player) Ticks() []Ticks {
 	var all []Ticks
 	for _, t := range p.sessions {

@@ -16,40 +16,40 @@ import (
 	"pmdaderived/pmda/pmapi/archive/writer"
 )
 
-// Recording is an archive of derived metrics that is to be made of another archive.
+// Recording describes an archive of derived metrics to be made from another archive.
 type Recording struct {
 	In        *archive.Archive
-	Out       string // base name of the files, none of which may be there
+	Out       string // base name of the files, which must not exist
 	PID       int    // of this process
 	Config    served.Config
-	IDs       *identity.Registry     // gives PMIDs and instance domains; what it does not know yet gets new ones
-	Wanted    func(name string) bool // which definitions; nil: all
-	Replace   bool                   // those that In has already, too
-	NonFinite bool                   // values that are not finite are written
+	IDs       *identity.Registry     // gives PMIDs and instance domains; new ones for unknown names
+	Wanted    func(name string) bool // which definitions to write; nil: all
+	Replace   bool                   // also write metrics that In has
+	NonFinite bool                   // also write values that are not finite
 	Options                          // times
 }
 
-// Report is what has been written.
+// Report says what has been written.
 type Report struct {
 	Metrics  []*served.Entry
 	LeftOut  []LeftOut
-	NewPMIDs []string // definitions that have PMIDs of which nobody else knows
+	NewPMIDs []string // definitions whose PMIDs no agent has assigned
 	Records  int
 	Ticks    []Ticks
 }
 
-// LeftOut is a definition that is wanted and not written.
+// LeftOut is a wanted definition that has not been written.
 type LeftOut struct {
 	Name          string
 	Why           string
 	Recorded      bool // In has the metric already
-	LacksOperands bool // In has not all metrics that it uses
+	LacksOperands bool // In does not have all metrics that the definition uses
 }
 
-// ErrNothing says that no metric can be written.
+// ErrNothing means that no metric can be written.
 var ErrNothing = errors.New("no metric can be written")
 
-// Record writes the archive. What was written before an error is removed, but the report tells what has been found out.
+// Record writes the archive. After an error it removes the files that it has written, and still returns a report.
 func (r *Recording) Record(ctx context.Context) (*Report, error) {
 	report := &Report{}
 	source := NewSource(r.In)
@@ -59,7 +59,7 @@ func (r *Recording) Record(ctx context.Context) (*Report, error) {
 	if err != nil {
 		return report, fmt.Errorf("operands: %w", err)
 	}
-	unknown := make(map[string]bool) // IDs knows them afterwards
+	unknown := make(map[string]bool) // asked first, because Build registers all names in IDs
 	for _, d := range r.Config.Definitions {
 		unknown[d.Name] = !r.IDs.WasBound(d.Name)
 	}
@@ -71,34 +71,40 @@ func (r *Recording) Record(ctx context.Context) (*Report, error) {
 	if len(metrics) == 0 {
 		return report, ErrNothing
 	}
-	p := &recorder{Recording: r, source: source, snapshot: snapshot, report: report, metricIndexes: make(map[*derived.Metric]int), domains: make(map[pdu.InDom]*outDomain)}
-	p.groups = r.groups(ctx, snapshot, p)
-	sessions, err := p.sessions(ctx, catalog, metrics)
+	w := &recorder{
+		Recording: r, source: source, snapshot: snapshot, report: report,
+		metricIndexes: make(map[*derived.Metric]int), domains: make(map[pdu.InDom]*outDomain),
+	}
+	w.groups = r.groups(ctx, snapshot, w)
+	sessions, err := w.sessions(ctx, catalog, metrics)
 	if err != nil {
 		return report, err
 	}
 	label := r.In.LogLabels()[0]
-	p.out, err = writer.Create(r.Out, writer.Label{
-		Version: label.Version, PID: r.PID, Start: r.Start, Host: label.Host, TimeZone: label.TimeZone, ZoneInfo: label.ZoneInfo,
+	w.out, err = writer.Create(r.Out, writer.Label{
+		Version: label.Version, PID: r.PID, Start: r.Start, Host: label.Host,
+		TimeZone: label.TimeZone, ZoneInfo: label.ZoneInfo,
 	})
 	if err != nil {
 		return report, err
 	}
-	if err := p.write(ctx, sessions); err != nil {
-		return report, errors.Join(err, p.out.Discard())
+	if err := w.write(ctx, sessions); err != nil {
+		return report, errors.Join(err, w.out.Discard())
 	}
 	return report, nil
 }
 
-// recordedMetric is a metric as it is written.
+// recordedMetric is a metric to be written, with its PMID in the archive.
 type recordedMetric struct {
 	*served.Entry
 	id pdu.PMID
 }
 
-// chooseMetrics finds out which metrics are written, and with which PMIDs: a name that In has keeps its own.
-// Those of unknown have PMIDs that are new.
-func (r *Recording) chooseMetrics(ctx context.Context, snapshot *served.Snapshot, unknown map[string]bool, report *Report) ([]recordedMetric, error) {
+// chooseMetrics chooses the metrics to write, and their PMIDs: a name that In has keeps its own. unknown are the names
+// whose PMIDs are new.
+func (r *Recording) chooseMetrics(
+	ctx context.Context, snapshot *served.Snapshot, unknown map[string]bool, report *Report,
+) ([]recordedMetric, error) {
 	var all []recordedMetric
 	for _, m := range snapshot.Entries {
 		if r.Wanted != nil && !r.Wanted(m.Def.Name) {
@@ -107,7 +113,7 @@ func (r *Recording) chooseMetrics(ctx context.Context, snapshot *served.Snapshot
 		leave := func(why string) { report.LeftOut = append(report.LeftOut, LeftOut{Name: m.Def.Name, Why: why}) }
 		if m.Derived == nil {
 			left := LeftOut{Name: m.Def.Name, Why: m.Problem}
-			if bound, ok := snapshot.Set.Lookup(m.Def.Name); ok && bound.Err != nil { // whoever may read the file
+			if bound, ok := snapshot.Set.Lookup(m.Def.Name); ok && bound.Err != nil { // the user can read the file
 				left.Why, left.LacksOperands = bound.Err.Error(), bound.Err.Unbound()
 			}
 			report.LeftOut = append(report.LeftOut, left)
@@ -130,12 +136,14 @@ func (r *Recording) chooseMetrics(ctx context.Context, snapshot *served.Snapshot
 			leave("the archive has metrics below this name")
 			continue
 		case found[0].Code == 0 && !r.Replace:
-			report.LeftOut = append(report.LeftOut, LeftOut{Name: m.Def.Name, Why: "the archive already has it", Recorded: true})
+			left := LeftOut{Name: m.Def.Name, Why: "the archive already has it", Recorded: true}
+			report.LeftOut = append(report.LeftOut, left)
 			continue
 		case found[0].Code == 0:
 			c.id = found[0].PMID
 			if desc, err := r.In.Desc(ctx, c.id); err != nil || !sameMetadata(desc, m.Desc, snapshot) {
-				leave(fmt.Sprintf("the archive has it with different metadata: %s, not %s", metadataText(desc), metadataText(m.Desc)))
+				leave(fmt.Sprintf("the archive has it with different metadata: %s, not %s",
+					metadataText(desc), metadataText(m.Desc)))
 				continue
 			}
 		default:
@@ -153,7 +161,7 @@ func (r *Recording) chooseMetrics(ctx context.Context, snapshot *served.Snapshot
 	return all, nil
 }
 
-// metricAbove is a metric of In whose name is that of a node above a name; "": there is none.
+// metricAbove returns a metric of In whose name is a parent of name, "" if there is none.
 func (r *Recording) metricAbove(ctx context.Context, name string) (string, error) {
 	for at, c := range name {
 		if c != '.' {
@@ -166,7 +174,7 @@ func (r *Recording) metricAbove(ctx context.Context, name string) (string, error
 	return "", nil
 }
 
-// sameMetadata reports whether a descriptor of In is that of a metric, whatever the numbers of groups.
+// sameMetadata reports whether a descriptor of In is that of a metric, except for the numbers of group domains.
 func sameMetadata(in, of pdu.Desc, snapshot *served.Snapshot) bool {
 	if _, groups := snapshot.Set.GroupDomains()[of.InDom]; groups && in.InDom != pdu.NoInDom {
 		of.InDom = in.InDom
@@ -183,8 +191,8 @@ func metadataText(d pdu.Desc) string {
 	return fmt.Sprintf("%s %s %s %s", d.Type, d.Sem, units, d.InDom)
 }
 
-// groups makes what numbers groups, as In has them.
-func (r *Recording) groups(ctx context.Context, snapshot *served.Snapshot, p *recorder) *derived.Groups {
+// groups makes the numbering of groups, which begins with the groups that In has.
+func (r *Recording) groups(ctx context.Context, snapshot *served.Snapshot, w *recorder) *derived.Groups {
 	theirs := make(map[pdu.InDom]pdu.InDom)
 	for _, m := range snapshot.Entries {
 		if m.Derived == nil {
@@ -201,11 +209,11 @@ func (r *Recording) groups(ctx context.Context, snapshot *served.Snapshot, p *re
 			theirs[m.Desc.InDom] = desc.InDom
 		}
 	}
-	p.inputDomains = theirs
+	w.inputDomains = theirs
 	groups := derived.NewGroups()
 	groups.Restore(func(yield func(derived.Group) bool) {
 		for d := range snapshot.Set.GroupDomains() {
-			all, err := r.In.AllInstances(p.outInDom(d))
+			all, err := r.In.AllInstances(w.outInDom(d))
 			if err != nil {
 				continue
 			}
@@ -219,46 +227,48 @@ func (r *Recording) groups(ctx context.Context, snapshot *served.Snapshot, p *re
 	return groups
 }
 
-// recorder is a recording that goes on.
+// recorder writes a Recording.
 type recorder struct {
 	*Recording
 	source       *Source
 	snapshot     *served.Snapshot
 	report       *Report
 	groups       *derived.Groups
-	inputDomains map[pdu.InDom]pdu.InDom // of domains of groups: what In has for them
+	inputDomains map[pdu.InDom]pdu.InDom // domains of groups: by our number that of In
 
 	metrics          []recordedMetric
-	metricIndexes    map[*derived.Metric]int // in metrics
-	classes          map[*session.Session][]int
+	metricIndexes    map[*derived.Metric]int    // index in metrics
+	classes          map[*session.Session][]int // indexes of the metrics of each session
 	domains          map[pdu.InDom]*outDomain
 	out              *writer.Writer
-	pendingTime      time.Time // of the values that are not written yet
-	nothingSinceMark bool      // nothing has been written since a mark, or at all
+	pendingTime      time.Time // time of the values that have not been written yet
+	nothingSinceMark bool      // no record since the last mark, or at all
 }
 
-// domain is the number of an instance domain in the archive that is written.
-func (p *recorder) outInDom(d pdu.InDom) pdu.InDom {
-	if theirs, ok := p.inputDomains[d]; ok {
+// outInDom returns the number of an instance domain in the written archive.
+func (w *recorder) outInDom(d pdu.InDom) pdu.InDom {
+	if theirs, ok := w.inputDomains[d]; ok {
 		return theirs
 	}
 	return d
 }
 
-// sessions makes a session for the metrics that are evaluated at the same records.
-func (p *recorder) sessions(ctx context.Context, catalog *operand.Catalog, metrics []recordedMetric) ([]*session.Session, error) {
-	p.metrics, p.classes = metrics, make(map[*session.Session][]int)
+// sessions makes one session for all metrics that are evaluated at the same records.
+func (w *recorder) sessions(
+	ctx context.Context, catalog *operand.Catalog, metrics []recordedMetric,
+) ([]*session.Session, error) {
+	w.metrics, w.classes = metrics, make(map[*session.Session][]int)
 	all := make([][]pdu.PMID, len(metrics))
 	for i, m := range metrics {
-		p.metricIndexes[m.Derived] = i
+		w.metricIndexes[m.Derived] = i
 		for needs := range m.Derived.Fetches {
 			all[i] = append(all[i], needs.Operands...)
 		}
 	}
 	classes := make([]int, len(metrics))
-	if p.Every == 0 {
+	if w.Every == 0 {
 		var err error
-		if classes, err = p.classifyByRecords(ctx, all); err != nil {
+		if classes, err = w.classifyByRecords(ctx, all); err != nil {
 			return nil, err
 		}
 	}
@@ -268,11 +278,11 @@ func (p *recorder) sessions(ctx context.Context, catalog *operand.Catalog, metri
 	for i, class := range classes {
 		s := byClass[class]
 		if s == nil {
-			s = session.NewWithSet(p.source, catalog, p.snapshot.Set, p.groups)
+			s = session.NewWithSet(w.source, catalog, w.snapshot.Set, w.groups)
 			byClass[class] = s
 			sessions = append(sessions, s)
 		}
-		p.classes[s] = append(p.classes[s], i)
+		w.classes[s] = append(w.classes[s], i)
 		watched[s] = append(watched[s], metrics[i].Derived)
 	}
 	for s, metrics := range watched {
@@ -281,8 +291,8 @@ func (p *recorder) sessions(ctx context.Context, catalog *operand.Catalog, metri
 	return sessions, nil
 }
 
-// classifyByRecords reads which metrics records have, and numbers lists of operands so that those with the same number are in the same records.
-func (p *recorder) classifyByRecords(ctx context.Context, operands [][]pdu.PMID) ([]int, error) {
+// classifyByRecords gives each list of operands a class. Operands of one class are in the same records.
+func (w *recorder) classifyByRecords(ctx context.Context, operands [][]pdu.PMID) ([]int, error) {
 	classes := make([]int, len(operands))
 	users := make(map[pdu.PMID][]int)
 	for i, ids := range operands {
@@ -292,13 +302,13 @@ func (p *recorder) classifyByRecords(ctx context.Context, operands [][]pdu.PMID)
 	}
 	seen, n := make(map[string]bool), 1
 	var key []byte
-	return classes, p.eachRecord(ctx, func(r *archive.Record) {
+	return classes, w.eachRecord(ctx, func(r *archive.Record) {
 		key = key[:0]
 		for i := range r.Sets {
 			id := uint32(r.Sets[i].PMID)
 			key = append(key, byte(id>>24), byte(id>>16), byte(id>>8), byte(id))
 		}
-		const most = 10_000 // lists of metrics that are remembered
+		const most = 10_000 // remembered lists of metrics
 		if r.Mark || seen[string(key)] {
 			return
 		}
@@ -316,7 +326,7 @@ func (p *recorder) classifyByRecords(ctx context.Context, operands [][]pdu.PMID)
 	})
 }
 
-// splitClasses gives those of a class another one that are hit where others are not; n is how many numbers have been used.
+// splitClasses splits each class of which only some members are hit: these get a new class. n is the number of classes.
 func splitClasses(classes []int, hit []bool, n int) int {
 	missed := make(map[int]bool)
 	for i, class := range classes {

@@ -10,23 +10,26 @@ import (
 	"pmdaderived/pmda/pmapi/archive"
 )
 
-// Source is an archive as what samples are taken from, a [session.Source]. It is at one time, where [Player.Play] puts it.
+// Source is an archive that sessions take samples from, a [session.Source]. [Player.Play] moves it in time.
 type Source struct {
 	*archive.Context
 
-	record        *archive.Record   // values are those of it; nil: they are interpolated
-	index         map[pdu.PMID]int  // where they are in it
-	discrete      map[pdu.PMID]bool // metrics whose values stay until the next record that has them
+	record        *archive.Record   // the present record; nil: values are interpolated
+	index         map[pdu.PMID]int  // positions of metrics in record.Sets
+	discrete      map[pdu.PMID]bool // by metric: values are valid until the next record with values
 	columns       pmapi.Columns
-	foundInRecord []pdu.PMID // by among
+	foundInRecord []pdu.PMID // result of inRecord
 }
 
-// NewSource makes a source that is at the start of an archive.
+// NewSource makes a source at the start of an archive.
 func NewSource(a *archive.Archive) *Source {
-	return &Source{Context: a.NewContext(time.Time{}, time.Time{}), index: make(map[pdu.PMID]int), discrete: make(map[pdu.PMID]bool)}
+	return &Source{
+		Context: a.NewContext(time.Time{}, time.Time{}),
+		index:   make(map[pdu.PMID]int), discrete: make(map[pdu.PMID]bool),
+	}
 }
 
-// Err implements [session.Source]: an archive can always be asked.
+// Err implements [session.Source]: an archive does not fail.
 func (s *Source) Err() error { return nil }
 
 // FetchColumns implements [session.Source].
@@ -51,7 +54,7 @@ func (s *Source) FetchColumns(ctx context.Context, ids []pdu.PMID) (*pmapi.Colum
 	return &s.columns, nil
 }
 
-// isDiscrete reports whether values of a metric stay until there is another one, so that no record need repeat them.
+// isDiscrete reports whether a metric's values are valid until the next record with values of it.
 func (s *Source) isDiscrete(ctx context.Context, id pdu.PMID) bool {
 	is, known := s.discrete[id]
 	if !known {
@@ -62,8 +65,9 @@ func (s *Source) isDiscrete(ctx context.Context, id pdu.PMID) bool {
 	return is
 }
 
-// withoutDiscrete leaves discrete metrics out, unless there are no others. Records repeat their values in moments of their own, and what other
-// metrics did from one such moment to a record of theirs, milliseconds later, is only what rounding makes of values in between.
+// withoutDiscrete removes discrete metrics, unless there are no others. pmlogger writes discrete values in records of
+// their own, milliseconds from those of other metrics. A sample there would only show how interpolated values are
+// rounded.
 func (s *Source) withoutDiscrete(ctx context.Context, ids []pdu.PMID) []pdu.PMID {
 	found := slices.DeleteFunc(slices.Clone(ids), func(id pdu.PMID) bool { return s.isDiscrete(ctx, id) })
 	if len(found) == 0 {
@@ -72,7 +76,7 @@ func (s *Source) withoutDiscrete(ctx context.Context, ids []pdu.PMID) []pdu.PMID
 	return found
 }
 
-// Rewind brings the source to the start of the archive, as if it had not been asked anything.
+// Rewind moves the source back to the start of the archive, and closes its files.
 func (s *Source) Rewind() {
 	s.Close()
 	s.record = nil
@@ -80,7 +84,8 @@ func (s *Source) Rewind() {
 	s.SetTime(start)
 }
 
-// setRecord gives the source a record, and its time; nil: values are interpolated from now on.
+// setRecord makes r the present record, and moves the source to its time. nil means that values are interpolated from
+// now on.
 func (s *Source) setRecord(r *archive.Record) {
 	s.record = r
 	if r == nil {
@@ -93,7 +98,8 @@ func (s *Source) setRecord(r *archive.Record) {
 	}
 }
 
-// hasAll reports whether the record has values of all these metrics. What is discrete counts as being there, if anything else is.
+// hasAll reports whether the record has values of all these metrics. Discrete metrics may be missing, if the record has
+// any of the others.
 func (s *Source) hasAll(ctx context.Context, ids []pdu.PMID) bool {
 	any := len(ids) == 0
 	for _, id := range ids {
@@ -107,7 +113,7 @@ func (s *Source) hasAll(ctx context.Context, ids []pdu.PMID) bool {
 	return any
 }
 
-// inRecord are those of some metrics that the record has. They are valid until the next call.
+// inRecord returns those of the metrics that the record has. The result is valid until the next call.
 func (s *Source) inRecord(ids []pdu.PMID) []pdu.PMID {
 	s.foundInRecord = s.foundInRecord[:0]
 	for _, id := range ids {

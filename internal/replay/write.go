@@ -16,8 +16,8 @@ import (
 )
 
 // eachRecord calls look with each record.
-func (p *recorder) eachRecord(ctx context.Context, look func(r *archive.Record)) error {
-	records := p.In.NewContext(p.Start, p.End)
+func (w *recorder) eachRecord(ctx context.Context, look func(r *archive.Record)) error {
+	records := w.In.NewContext(w.Start, w.End)
 	defer records.Close()
 	for {
 		r, err := records.Next(ctx)
@@ -31,61 +31,61 @@ func (p *recorder) eachRecord(ctx context.Context, look func(r *archive.Record))
 			return err
 		}
 		look(r)
-		if p.Read != nil {
-			p.Read(r.Time)
+		if w.Read != nil {
+			w.Read(r.Time)
 		}
 	}
 }
 
-// outDomain is an instance domain of what is written.
+// outDomain is an instance domain of the written archive.
 type outDomain struct {
-	indom     pdu.InDom // as the set has it
+	indom     pdu.InDom // number in the set
 	groups    *served.GroupInDom
-	version   int               // of In's domain when its labels were written last
-	lastInsts *derived.InstSet  // that it was looked at for last
-	written   map[pdu.Inst]bool // that have been written
+	version   int               // version of In's domain when its labels were last written
+	lastInsts *derived.InstSet  // instances that were last checked
+	written   map[pdu.Inst]bool // instances that have been written
 }
 
-// write writes all but the files' labels.
-func (p *recorder) write(ctx context.Context, sessions []*session.Session) error {
-	if err := p.writeMetadata(ctx); err != nil {
+// write writes everything but the labels of the files.
+func (w *recorder) write(ctx context.Context, sessions []*session.Session) error {
+	if err := w.writeMetadata(ctx); err != nil {
 		return err
 	}
-	p.nothingSinceMark = true
-	o := p.Options
-	o.Mark = p.writeMark
-	player := NewPlayer(p.source, sessions...)
-	err := player.Play(ctx, o, func(s *session.Session, at time.Time) error { return p.addValues(ctx, s, at) })
+	w.nothingSinceMark = true
+	o := w.Options
+	o.Mark = w.writeMark
+	player := NewPlayer(w.source, sessions...)
+	err := player.Play(ctx, o, func(s *session.Session, at time.Time) error { return w.addValues(ctx, s, at) })
 	if err == nil {
-		err = p.flush()
+		err = w.flush()
 	}
 	if err == nil {
-		err = p.out.Close()
+		err = w.out.Close()
 	}
-	p.report.Ticks = player.Ticks()
+	w.report.Ticks = player.Ticks()
 	return err
 }
 
-// writeMetadata writes what there is to say of metrics once.
-func (p *recorder) writeMetadata(ctx context.Context) error {
-	const context = math.MaxUint32 // stands for no metric
-	if err := p.copyLabels(ctx, context, pdu.LabelContext); err != nil {
+// writeMetadata writes descriptors, texts and labels.
+func (w *recorder) writeMetadata(ctx context.Context) error {
+	const context = math.MaxUint32 // the identifier of no metric
+	if err := w.copyLabels(ctx, context, pdu.LabelContext); err != nil {
 		return err
 	}
-	domain := p.IDs.Domain()
-	if err := p.out.Labels(p.Start, uint32(domain), pdu.LabelDomain, served.DomainLabels()); err != nil {
+	domain := w.IDs.Domain()
+	if err := w.out.Labels(w.Start, uint32(domain), pdu.LabelDomain, served.DomainLabels()); err != nil {
 		return err
 	}
-	for _, m := range p.metrics {
+	for _, m := range w.metrics {
 		desc := m.Desc
-		desc.PMID, desc.InDom = m.id, p.outInDom(m.Desc.InDom)
+		desc.PMID, desc.InDom = m.id, w.outInDom(m.Desc.InDom)
 		err := errors.Join(
-			p.out.Metric(desc, m.FullName()),
-			p.out.Text(uint32(m.id), pdu.TextPMID|pdu.TextOneLine, m.Text(true)),
-			p.out.Text(uint32(m.id), pdu.TextPMID|pdu.TextHelp, m.Text(false)),
-			p.out.Labels(p.Start, uint32(m.id), pdu.LabelItem, m.Labels()))
-		if err == nil && desc.InDom != pdu.NoInDom && p.domains[m.Desc.InDom] == nil {
-			err = p.writeDomainMetadata(ctx, m.Desc.InDom)
+			w.out.Metric(desc, m.FullName()),
+			w.out.Text(uint32(m.id), pdu.TextPMID|pdu.TextOneLine, m.Text(true)),
+			w.out.Text(uint32(m.id), pdu.TextPMID|pdu.TextHelp, m.Text(false)),
+			w.out.Labels(w.Start, uint32(m.id), pdu.LabelItem, m.Labels()))
+		if err == nil && desc.InDom != pdu.NoInDom && w.domains[m.Desc.InDom] == nil {
+			err = w.writeDomainMetadata(ctx, m.Desc.InDom)
 		}
 		if err != nil {
 			return err
@@ -94,42 +94,43 @@ func (p *recorder) writeMetadata(ctx context.Context) error {
 	return nil
 }
 
-// writeDomainMetadata writes texts and labels of a domain, and of one that In has all instances that there have been. If their changes were recorded in
-// both archives, of version 3, pmlogextract of PCP 6 would write records that tools crash on.
-func (p *recorder) writeDomainMetadata(ctx context.Context, of pdu.InDom) error {
+// writeDomainMetadata writes texts and labels of a domain. Of a domain of In it writes all instances that there have
+// been, once: if both archives had the changes, in version 3, pmlogextract of PCP 6 would write records on which tools
+// crash.
+func (w *recorder) writeDomainMetadata(ctx context.Context, of pdu.InDom) error {
 	d := &outDomain{indom: of, version: -1}
-	p.domains[of] = d
-	out := uint32(p.outInDom(of))
-	if _, ours := p.snapshot.Set.GroupDomains()[of]; ours {
-		d.groups = p.snapshot.Groups[of]
+	w.domains[of] = d
+	out := uint32(w.outInDom(of))
+	if _, ours := w.snapshot.Set.GroupDomains()[of]; ours {
+		d.groups = w.snapshot.Groups[of]
 		return errors.Join(
-			p.out.Text(out, pdu.TextInDom|pdu.TextOneLine, d.groups.Text()),
-			p.out.Text(out, pdu.TextInDom|pdu.TextHelp, d.groups.Text()))
+			w.out.Text(out, pdu.TextInDom|pdu.TextOneLine, d.groups.Text()),
+			w.out.Text(out, pdu.TextInDom|pdu.TextHelp, d.groups.Text()))
 	}
-	if all, err := p.In.AllInstances(of); err == nil { // else no instance was recorded
-		if err := p.out.InDom(p.Start, of, all); err != nil {
+	if all, err := w.In.AllInstances(of); err == nil { // else no instance was recorded
+		if err := w.out.InDom(w.Start, of, all); err != nil {
 			return err
 		}
 	}
 	for _, t := range []pdu.TextType{pdu.TextInDom | pdu.TextOneLine, pdu.TextInDom | pdu.TextHelp} {
-		text, err := p.In.Text(ctx, out, t)
+		text, err := w.In.Text(ctx, out, t)
 		if err != nil {
 			continue // there is none
 		}
-		if err := p.out.Text(out, t, text); err != nil {
+		if err := w.out.Text(out, t, text); err != nil {
 			return err
 		}
 	}
-	return p.copyLabels(ctx, out, pdu.LabelInDom)
+	return w.copyLabels(ctx, out, pdu.LabelInDom)
 }
 
-// copyLabels writes labels that In has.
-func (p *recorder) copyLabels(ctx context.Context, ident uint32, t pdu.LabelType) error {
-	sets, err := p.source.Labels(ctx, ident, t)
+// copyLabels copies labels from In.
+func (w *recorder) copyLabels(ctx context.Context, ident uint32, t pdu.LabelType) error {
+	sets, err := w.source.Labels(ctx, ident, t)
 	if err != nil || !slices.ContainsFunc(sets, func(set pdu.LabelSet) bool { return len(set.Labels) > 0 }) {
 		return err
 	}
-	return p.out.Labels(latest(p.source.Time(), p.Start), ident, t, sets)
+	return w.out.Labels(latest(w.source.Time(), w.Start), ident, t, sets)
 }
 
 func latest(a, b time.Time) time.Time {
@@ -139,19 +140,19 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// addValues takes over the values of a session. They are written when nothing else can be of their time.
-func (p *recorder) addValues(ctx context.Context, s *session.Session, at time.Time) error {
-	if !at.Equal(p.pendingTime) {
-		if err := p.flush(); err != nil {
+// addValues adds the values of a session to the record. The record is written when time moves on.
+func (w *recorder) addValues(ctx context.Context, s *session.Session, at time.Time) error {
+	if !at.Equal(w.pendingTime) {
+		if err := w.flush(); err != nil {
 			return err
 		}
-		p.pendingTime = at
+		w.pendingTime = at
 	}
-	values := p.out.Values()
-	for _, i := range p.classes[s] {
-		m := p.metrics[i]
+	values := w.out.Values()
+	for _, i := range w.classes[s] {
+		m := w.metrics[i]
 		v := s.Value(m.Derived)
-		if !p.NonFinite {
+		if !w.NonFinite {
 			v = v.OnlyFinite()
 		}
 		switch {
@@ -163,8 +164,8 @@ func (p *recorder) addValues(ctx context.Context, s *session.Session, at time.Ti
 		default:
 			values.Strings(m.id, v.Type, v.Insts.IDs(), v.Blobs)
 		}
-		if d := p.domains[m.Desc.InDom]; d != nil {
-			if err := p.writeInstances(ctx, d, at, v.Insts); err != nil {
+		if d := w.domains[m.Desc.InDom]; d != nil {
+			if err := w.writeInstances(ctx, d, at, v.Insts); err != nil {
 				return err
 			}
 		}
@@ -172,15 +173,16 @@ func (p *recorder) addValues(ctx context.Context, s *session.Session, at time.Ti
 	return nil
 }
 
-// writeInstances writes the instances of a domain of groups if they are not those that were written last, and labels of other instances if these have changed.
-func (p *recorder) writeInstances(ctx context.Context, d *outDomain, at time.Time, insts *derived.InstSet) error {
+// writeInstances writes the instances of a domain of groups when there are new ones, and the labels of other domains
+// when they have changed.
+func (w *recorder) writeInstances(ctx context.Context, d *outDomain, at time.Time, insts *derived.InstSet) error {
 	if d.groups == nil {
-		version := p.source.Version(d.indom)
+		version := w.source.Version(d.indom)
 		if version == d.version {
 			return nil
 		}
 		d.version = version
-		return p.copyLabels(ctx, uint32(d.indom), pdu.LabelInstances)
+		return w.copyLabels(ctx, uint32(d.indom), pdu.LabelInstances)
 	}
 	if insts == d.lastInsts {
 		return nil
@@ -189,33 +191,33 @@ func (p *recorder) writeInstances(ctx context.Context, d *outDomain, at time.Tim
 	if d.written != nil && !slices.ContainsFunc(insts.IDs(), func(id pdu.Inst) bool { return !d.written[id] }) {
 		return nil
 	}
-	now := p.groups.Members(d.indom)
+	now := w.groups.Members(d.indom)
 	d.written = make(map[pdu.Inst]bool, len(now))
 	for _, one := range now {
 		d.written[one.ID] = true
 	}
-	err := p.out.InDom(at, p.outInDom(d.indom), now)
+	err := w.out.InDom(at, w.outInDom(d.indom), now)
 	if sets := d.groups.Labels(now); err == nil && len(sets) > 0 {
-		err = p.out.Labels(at, uint32(p.outInDom(d.indom)), pdu.LabelInstances, sets)
+		err = w.out.Labels(at, uint32(w.outInDom(d.indom)), pdu.LabelInstances, sets)
 	}
 	return err
 }
 
-// flush writes the values that are waiting.
-func (p *recorder) flush() error {
-	if p.out.Values().Len() == 0 {
+// flush writes the record.
+func (w *recorder) flush() error {
+	if w.out.Values().Len() == 0 {
 		return nil
 	}
-	p.nothingSinceMark = false
-	p.report.Records++
-	return p.out.Put(p.pendingTime)
+	w.nothingSinceMark = false
+	w.report.Records++
+	return w.out.Put(w.pendingTime)
 }
 
-// writeMark writes a mark, unless nothing is in front of it.
-func (p *recorder) writeMark(at time.Time) error {
-	if err := p.flush(); err != nil || p.nothingSinceMark {
+// writeMark writes a mark, unless there is nothing before it.
+func (w *recorder) writeMark(at time.Time) error {
+	if err := w.flush(); err != nil || w.nothingSinceMark {
 		return err
 	}
-	p.nothingSinceMark = true
-	return p.out.Mark(at)
+	w.nothingSinceMark = true
+	return w.out.Mark(at)
 }

@@ -1,5 +1,9 @@
-// Package session evaluates definitions over one connection to a pmcd, or over an archive, for programs that are not the agent: every
-// sample is one fetch of all operands, and waits for it. It has no goroutine.
+// Package session evaluates definitions over one connection to a pmcd, or over an archive, for the sub-commands. Each
+// sample is one fetch of all operands, and the caller waits for it. It has no goroutine.
+//
+//	Source ──FetchColumns──► sample ──► history ──────────► evaluation ──► Value
+//	  conn or archive          └──► windows.Add ──Results──────┘
+//	                              (at ticks)
 //
 //	s, err := session.New(ctx, conn, defs, derived.Language{})
 //	m, _ := s.Set().Lookup("x")           // m.Err: why it cannot be computed
@@ -10,7 +14,7 @@
 //	}
 //	v := s.Value(m)
 //
-// Over an archive the caller says when a sample is taken, and gives the samples of functions over time to Tick instead of calling Wait.
+// Over an archive the caller decides when a sample is taken, and calls Tick for functions over time instead of Wait.
 package session
 
 import (
@@ -29,7 +33,7 @@ import (
 	"pmdaderived/pmda/pmapi"
 )
 
-// Session is the definitions and the samples so far. Not for concurrent use.
+// Session has bound definitions, and their samples so far. Not for concurrent use.
 type Session struct {
 	source  Source
 	catalog *operand.Catalog
@@ -38,36 +42,37 @@ type Session struct {
 	groups  *derived.Groups
 
 	names         operand.InstanceCache
-	neededDomains operand.InDomNeeds // domains whose names matter, with their selectors
-	versions      map[pdu.InDom]int  // their versions, of a source that has them
+	neededDomains operand.InDomNeeds // domains whose instance names are needed, with their selectors
+	versions      map[pdu.InDom]int  // versions of these domains, if the source has versions
 	maker         *operand.Maker
 
 	windows     *window.SingleClient
-	byInterval  map[time.Duration][]int // the windows of the metrics that are watched, by the time between their samples
-	span        time.Duration           // of the longest window
-	sampleTicks bool                    // the samples are the ticks
-	firstSample time.Time               // of the samples, if so
+	byInterval  map[time.Duration][]int // windows of the watched metrics, by the time between their ticks
+	span        time.Duration           // length of the longest window
+	sampleTicks bool                    // each sample is a tick
+	firstSample time.Time               // time of the first sample, with sampleTicks
 
-	operands   *operand.List    // for the metrics that are watched
+	operands   *operand.List    // operands of the watched metrics
 	history    []derived.Sample // newest first
-	maxHistory int              // of history at most
+	maxHistory int              // longest history that a metric needs
 }
 
 // Source is where samples come from: a [pmapi.Conn], or an archive.
 type Source interface {
 	operand.MetadataSource
 
-	// FetchColumns gives the values of one time: now, or that which the archive is at.
+	// FetchColumns returns the values of one time: of now, or of the time that the archive is at.
 	FetchColumns(ctx context.Context, ids []pdu.PMID) (*pmapi.Columns, error)
 }
 
-// versioned is a source that tells by itself that instances, or their labels, have changed: their domain has another version then.
+// versioned is a source that numbers the versions of an instance domain. A new version means that instances or their
+// labels have changed.
 type versioned interface {
 	Version(d pdu.InDom) int
 }
 
-// New looks up the operands of definitions and binds them. The source stays the caller's.
-// A definition that cannot be bound is no error: its metric in the Set has one.
+// New looks up the operands of definitions and binds the definitions. The caller still owns the source. A definition
+// that cannot be bound is no error: its metric in the Set has one.
 func New(ctx context.Context, source Source, defs []served.Definition, language derived.Language) (*Session, error) {
 	c, err := LookUp(ctx, source, defs)
 	if err != nil {
@@ -76,7 +81,8 @@ func New(ctx context.Context, source Source, defs []served.Definition, language 
 	return NewWithSet(source, c, served.Bind(served.Pointers(defs), c, language), derived.NewGroups()), nil
 }
 
-// NewWithSet is a session with what has been looked up and bound. Groups have the numbers that are known already.
+// NewWithSet makes a session of operands that have been looked up, and definitions that have been bound. groups has the
+// numbers that groups already have.
 func NewWithSet(source Source, c *operand.Catalog, set *derived.Set, groups *derived.Groups) *Session {
 	s := &Session{source: source, catalog: c, set: set, groups: groups}
 	s.eval = set.NewEvaluation()
@@ -86,27 +92,28 @@ func NewWithSet(source Source, c *operand.Catalog, set *derived.Set, groups *der
 	return s
 }
 
-// LookUp asks for the names that definitions use, and for more, and for the descriptors of those it knows. Names
-// below [derived.Root] are not asked for. An error means that the catalog is not known at all; a metric that does not exist
-// is none.
-func LookUp(ctx context.Context, source operand.MetadataSource, defs []served.Definition, more ...string) (*operand.Catalog, error) {
+// LookUp looks up the names that definitions use, and more, and their descriptors. It skips names below [derived.Root].
+// A metric that does not exist is no error.
+func LookUp(
+	ctx context.Context, source operand.MetadataSource, defs []served.Definition, more ...string,
+) (*operand.Catalog, error) {
 	names := slices.Collect(operand.NamesIn(served.DerivedDefinitions(served.Pointers(defs)), derived.Root))
 	names = append(names, more...)
 	slices.Sort(names)
 	return operand.LookUp(ctx, source, slices.Compact(names))
 }
 
-// Set holds the metrics of the session's definitions.
+// Set returns the metrics of the session's definitions.
 func (s *Session) Set() *derived.Set { return s.set }
 
-// Catalog is what pmcd said about the operands.
+// Catalog returns the metadata of the operands.
 func (s *Session) Catalog() *operand.Catalog { return s.catalog }
 
-// TickAtSamples makes the samples the ticks of all windows, counted from the first one on, as a unit test does. Call it before Watch.
+// TickAtSamples makes each sample a tick of the windows, counted from the first sample, as in a unit test. Call it
+// before Watch.
 func (s *Session) TickAtSamples() { s.sampleTicks = true }
 
-// Watch says which metrics the samples are for; those with an error are passed over. Samples taken
-// before are forgotten.
+// Watch selects the metrics that samples are taken for, except those with an error. It forgets earlier samples.
 func (s *Session) Watch(metrics ...*derived.Metric) {
 	metrics = slices.DeleteFunc(slices.Clone(metrics), func(m *derived.Metric) bool { return m.Err != nil })
 	s.neededDomains = operand.InDomNeedsOf(slices.Values(metrics))
@@ -140,15 +147,15 @@ func (s *Session) Watch(metrics ...*derived.Metric) {
 	s.operands = operand.NewList(descs...)
 }
 
-// Operands are those of all that is watched, in order.
+// Operands returns the operands of the watched metrics, in order.
 func (s *Session) Operands() []pdu.PMID { return s.operands.IDs }
 
-// History is how many samples must come before the first one that every metric has a value for.
+// History returns the number of samples that must precede the first one with values of all metrics.
 func (s *Session) History() int { return s.maxHistory - 1 }
 
-// Sample fetches the operands, and the names of instances where they are new. now is the time of the
-// sample if nothing is fetched, because the metrics are made of constants. After an error of the
-// connection the session is over; after any other the sample before is still the newest.
+// Sample fetches the operands, and the names of new instances. If nothing is fetched, because the metrics are
+// constants, now is the time of the sample. After an error of the connection the session cannot be used. After any
+// other error the previous sample is still the newest.
 func (s *Session) Sample(ctx context.Context, now time.Time) error {
 	taken, err := s.fetchSample(ctx, now)
 	if err != nil {
@@ -167,10 +174,11 @@ func (s *Session) Sample(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// Span is how long the longest window of what is watched is; 0: there is none.
+// Span returns the length of the longest window of the watched metrics, 0 if there is none.
 func (s *Session) Span() time.Duration { return s.span }
 
-// Wait waits until a time, and takes the samples of the windows meanwhile. waiting, if it is not nil, is called before each.
+// Wait waits until a time, and meanwhile takes the samples of the windows. It calls waiting, if that is not nil, before
+// each.
 func (s *Session) Wait(ctx context.Context, until time.Time, waiting func(left time.Duration)) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -204,7 +212,7 @@ func (s *Session) Wait(ctx context.Context, until time.Time, waiting func(left t
 	}
 }
 
-// sampleWindows takes the sample of all windows that have ticks at some intervals.
+// sampleWindows takes the sample of the windows with these intervals.
 func (s *Session) sampleWindows(ctx context.Context, at time.Time, due []time.Duration) error {
 	var windows []int
 	for _, every := range due {
@@ -213,14 +221,15 @@ func (s *Session) sampleWindows(ctx context.Context, at time.Time, due []time.Du
 	return s.Tick(ctx, at, true, windows...)
 }
 
-// Windows are the places in [derived.Set.Windows] of those that watched metrics have, in order.
+// Windows returns the indexes of the watched metrics' windows in [derived.Set.Windows], in order.
 func (s *Session) Windows() []int {
 	all := slices.Concat(slices.Collect(maps.Values(s.byInterval))...)
 	slices.Sort(all)
 	return all
 }
 
-// Tick takes the sample of a tick of some windows. Unless it goes on where the one before is, delta() and rate() within them begin anew.
+// Tick takes a sample for some windows. If goesOn is false, the sample does not continue the previous one, and delta()
+// and rate() in these windows have no value once.
 func (s *Session) Tick(ctx context.Context, at time.Time, goesOn bool, windows ...int) error {
 	taken, err := s.fetchSample(ctx, at)
 	if err != nil {
@@ -239,17 +248,17 @@ func (s *Session) Tick(ctx context.Context, at time.Time, goesOn bool, windows .
 	return nil
 }
 
-// TickNumber is that of the tick that a time belongs to.
+// TickNumber returns the number of the tick that a time belongs to.
 func TickNumber(at time.Time, every time.Duration) int64 { return at.UnixNano() / int64(every) }
 
-// Expire says that windows whose ticks are all too old at a time have no values any more.
+// Expire removes the results of windows without a tick in the window that ends now.
 func (s *Session) Expire(at time.Time) {
 	for _, i := range s.Windows() {
 		s.windows.Expire(i, TickNumber(at, s.windows.Window(i).Every))
 	}
 }
 
-// fetchSample takes a sample.
+// fetchSample fetches the operands, and looks up instances that are new or have changed.
 func (s *Session) fetchSample(ctx context.Context, now time.Time) (*operand.Sample, error) {
 	var stale []pdu.InDom
 	versions, _ := s.source.(versioned)
@@ -282,7 +291,7 @@ func (s *Session) fetchSample(ctx context.Context, now time.Time) (*operand.Samp
 	return taken, nil
 }
 
-// Time is when pmcd took the newest sample; zero before the first.
+// Time returns when pmcd took the newest sample, zero before the first.
 func (s *Session) Time() time.Time {
 	if len(s.history) == 0 {
 		return time.Time{}
@@ -293,7 +302,7 @@ func (s *Session) Time() time.Time {
 // Value computes a watched metric from the samples so far. The result is valid until the next Sample.
 func (s *Session) Value(m *derived.Metric) *derived.Vector { return s.eval.Value(m) }
 
-// InstanceName gives the name of an instance of a watched metric, if it is known.
+// InstanceName returns the name of an instance of a watched metric; ok is false if it is not known.
 func (s *Session) InstanceName(d pdu.InDom, id pdu.Inst) (string, bool) {
 	if s.isGroupDomain(d) {
 		return s.groups.Table(d).Name(id)
@@ -301,12 +310,12 @@ func (s *Session) InstanceName(d pdu.InDom, id pdu.Inst) (string, bool) {
 	return s.names.Table(d).Name(id)
 }
 
-// Labels are those of a domain's instances that watched metrics need, by name; read-only.
+// Labels returns the labels that watched metrics need, of a domain's instances, by name. Read-only.
 func (s *Session) Labels(d pdu.InDom) map[string]map[pdu.Inst]string {
 	return s.names.Table(d).Labels()
 }
 
-// isGroupDomain reports whether a domain is one of groups, whose instances nobody else knows.
+// isGroupDomain reports whether the instances of a domain are groups, which only this session knows.
 func (s *Session) isGroupDomain(d pdu.InDom) bool {
 	_, is := s.set.GroupDomains()[d]
 	return is
