@@ -320,7 +320,7 @@ func TestStores(t *testing.T) {
 	assert.Equal(t, before, h.agent.figures.Reloads.Load(), "nothing was stored")
 }
 
-// Whoever may store may also make the log more detailed.
+// A client that may store may also have debug messages logged.
 func TestDebugIsStored(t *testing.T) {
 	var debug []bool
 	h := start(t, nil, conf("c = 1"), noUpstream, func(o *Options) { o.Debug = func(on bool) { debug = append(debug, on) } })
@@ -355,7 +355,7 @@ func TestLabels(t *testing.T) {
 	}
 	assert.Empty(t, labels(uint32(h.id("derived.control.reload")), pdu.LabelItem))
 
-	eventually(t, "what the first look at operands has changed", func() bool { return h.agent.changes.Load() != 0 })
+	eventually(t, "what the first look-up of operands has changed", func() bool { return h.agent.changes.Load() != 0 })
 	h.fetch(a) // takes it along
 	h.reload(confFile("/etc/one.conf", "a = up.load", "b = 2 * up.load"))
 	assert.Zero(t, h.agent.changes.Load(), "nothing that clients know has changed")
@@ -371,7 +371,7 @@ func labelSets(h *harness, ident uint32, kind pdu.LabelType) []pdu.LabelSet {
 	return pmdatest.As[*pdu.Labels](h.pmcd, h.pmcd.Request(&pdu.LabelReq{Ident: ident, Type: kind})).Sets
 }
 
-// What became of each file can be seen.
+// derived.control.file has the state of each file.
 func TestFileStatus(t *testing.T) {
 	good := served.File{Path: "/etc/a.conf", Definitions: 2, Modified: time.Unix(1_600_000_000, 0)}
 	bad := served.File{Path: "/etc/b.conf", Definitions: 1, Failed: 1, Modified: time.Unix(1_600_000_001, 0)}
@@ -424,7 +424,7 @@ func TestProtectedMetrics(t *testing.T) {
 	assert.Equal(t, pdu.ErrPermission, h.fetch(ids[0])[0].Code, "the next client with the number is somebody else")
 }
 
-// What changes in the name space is told to all clients of pmcd, without any of them asking.
+// Changes of the name space are announced to all clients of pmcd, without a request.
 func TestChangedNamesAreAnnounced(t *testing.T) {
 	u := newCollector(t)
 	own := control.PMID(testDomain, control.Reload)

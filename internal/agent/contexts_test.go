@@ -59,7 +59,7 @@ func (b *bench) serve(c served.Config) {
 
 func (b *bench) metric(name string) *reload.EntryState { return b.site.metric(name) }
 
-// pass lets time go by.
+// pass moves the clock.
 func (b *bench) pass(d time.Duration) { b.now = b.now.Add(d) }
 
 // sample makes a sample of up.count with the value n, taken now, for metrics.
@@ -67,7 +67,7 @@ func (b *bench) sample(n uint64, metrics ...string) *operand.Sample {
 	return b.sampleAt(b.now, n, metrics...)
 }
 
-// sampleAt does the same by a clock of pmcd's that differs from ours.
+// sampleAt does the same with a time stamp of pmcd's clock, which differs from ours.
 func (b *bench) sampleAt(at time.Time, n uint64, metrics ...string) *operand.Sample {
 	b.tb.Helper()
 	set := pdu.ValueSet{PMID: countID, Format: pdu.Block, Values: []pdu.Value{pdu.Uint64Value(pdu.NoInst, n)}}
@@ -100,7 +100,7 @@ func (b *bench) fetchRequest(req *pmda.FetchRequest) []pdu.ValueSet {
 	return res.Sets
 }
 
-// number is the value of the first set, as text: "12", "no value" or an error.
+// number returns the value of the first set, as text: "12", "no value" or an error.
 func number(m *reload.EntryState, set pdu.ValueSet) string {
 	switch {
 	case set.Code < 0:
@@ -119,7 +119,7 @@ func (b *bench) value(c pmda.Client, ctx pdu.ContextID, name string) string {
 
 func withoutWarmStart(o *Options) { o.Interval = 0 }
 
-// delta() is the change since the client's own previous fetch, whatever others do.
+// delta() covers the time since the client's own previous fetch, whatever others do.
 func TestEachContextHasItsOwnHistory(t *testing.T) {
 	b := newBench(t, conf("d = delta(up.count)"), withoutWarmStart)
 	b.sample(100, "d")
@@ -142,10 +142,10 @@ func TestEachContextHasItsOwnHistory(t *testing.T) {
 	assert.Equal(t, "77", b.value(2, 1, "d"))
 }
 
-// clockNoise is by how much pmcd's clock may differ from ours without having been set.
+// clockNoise is the largest difference between pmcd's clock and ours that is not taken for a clock that was set.
 const clockNoise = 50 * ms
 
-// When pmcd's clock is set a time stamp says nothing about the time since the one before.
+// After pmcd's clock was set, the time between two time stamps is unknown.
 func TestClockThatIsSet(t *testing.T) {
 	for _, row := range []struct {
 		name string
@@ -204,7 +204,7 @@ func TestHistoryEndsWithTheClient(t *testing.T) {
 	assert.Zero(t, b.agent.contexts.entries)
 }
 
-// The first fetch of a context continues from what was sampled for that before it came, whatever else was sampled.
+// The first fetch of a context continues from the retained samples, whatever else was sampled.
 func TestFirstFetch(t *testing.T) {
 	const s = time.Second
 	for _, row := range []struct {
@@ -284,8 +284,8 @@ func TestFirstFetchOfNestedDeltas(t *testing.T) {
 	}
 }
 
-// Without a newer sample a rate is what it was, for as long as a value may be served, and a delta has none: it would count
-// twice what it has counted.
+// Without a newer sample rate() has its last value, as long as that may be served, and delta() has none: the same
+// change would count twice.
 func TestNoNewerSample(t *testing.T) {
 	b := newBench(t, served.Config{}, withoutWarmStart)
 	var lines, names, want, again []string
@@ -328,7 +328,7 @@ func TestNoNewerSample(t *testing.T) {
 	assert.Equal(t, "20", values()[4], "delta: what happened meanwhile")
 }
 
-// A sample must be young enough for the client that asks.
+// A sample must be new enough for the client.
 func TestStaleSamples(t *testing.T) {
 	for _, row := range []struct {
 		name     string
@@ -373,7 +373,7 @@ func TestStaleSamples(t *testing.T) {
 	}
 }
 
-// Time in which pmcd served nobody makes no sample too old: there was no newer one.
+// Time in which pmcd was blocked does not count in the age of a sample: no newer one was possible.
 func TestSampleFromBeforePMCDWasBusy(t *testing.T) {
 	b := newBench(t, conf("c = up.count"))
 	b.sample(42, "c")
@@ -393,12 +393,12 @@ func TestSampleFromBeforePMCDWasBusy(t *testing.T) {
 			c := b.agent.contexts.find(b.agent.snapshot.Load(), req)
 			b.agent.takeSamples(&fetch{arrived: req.Arrived, context: c, blockedTotal: time.Minute + row.since})
 			assert.Equal(t, row.stale, c.entries[0].Stale)
-			assert.True(t, c.entries[0].Missed, "a newer one is wanted all the same")
+			assert.True(t, c.entries[0].Missed, "a newer one is requested all the same")
 		})
 	}
 }
 
-// What has the same operands is computed from the same samples: delta() adds up to what the counter does.
+// Metrics with the same operands are computed from the same samples.
 func TestMetricsWithTheSameOperandsShareSamples(t *testing.T) {
 	b := newBench(t, conf("d = delta(up.count)", "c = up.count", "cc = up.load"))
 	assert.Same(t, b.metric("c").Series, b.metric("d").Series)
@@ -416,7 +416,7 @@ func TestMetricsWithTheSameOperandsShareSamples(t *testing.T) {
 	assert.Zero(t, history()[b.metric("c").Series], "nobody does")
 }
 
-// A fetch that finds nothing new has no delta: it would be counted twice.
+// The values of delta() add up to the change of the counter, also if some fetches have no newer sample.
 func TestDeltasAddUp(t *testing.T) {
 	b := newBench(t, conf("d = delta(up.count)", "c = up.count"), withoutWarmStart)
 	rng := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test
@@ -445,7 +445,7 @@ func TestDeltasAddUp(t *testing.T) {
 	assert.EqualValues(t, repeated-1, b.agent.figures.Repeated.Load())
 }
 
-// The age of every sample that is served is counted by what the fetch was to its context.
+// The ages of served samples are counted by kind of fetch.
 func TestAgesByKindOfFetch(t *testing.T) {
 	b := newBench(t, conf("c = up.count", "d = 2 * up.count"))
 	sum := func() (all [control.FetchKinds]uint64) {
@@ -587,8 +587,8 @@ func TestContextsAreBounded(t *testing.T) {
 	})
 }
 
-// A context that does not fetch any more does not keep the definitions of its time in memory.
-func TestIdleContextsLetGoOfFormerSnapshots(t *testing.T) {
+// An idle context does not keep an old snapshot in memory.
+func TestIdleContextsReleaseSnapshots(t *testing.T) {
 	s := newSite(t)
 	cs := newContexts(newBench(t, served.Config{}).agent.upstream, nil, &control.Figures{})
 	old := s.serve(conf("a = up.load", "b = delta(up.count)"))
@@ -616,7 +616,7 @@ func TestIdleContextsLetGoOfFormerSnapshots(t *testing.T) {
 	assert.Same(t, was, again.entries[1].Series, "its history goes on")
 }
 
-// What no metric decides does not change: delta() and rate() of it are 0, as for libpcp from the second fetch on.
+// Constants do not change: their delta() and rate() are 0, as in libpcp from the second fetch on.
 func TestChangeOfConstants(t *testing.T) {
 	for _, interval := range []time.Duration{0, 10 * time.Second} {
 		h := start(t, newCollector(t), conf("d = delta(12345)", "r = rate(mkconst(5, semantics=counter))"),

@@ -12,14 +12,14 @@ import (
 	"pmdaderived/pdu"
 )
 
-// What becomes of a client's look at functions over time when lists, definitions and operands go and come.
+// These tests follow the cursors of clients in per-client windows while lists, definitions and operands go and come.
 
 // A list of a context that is dropped, because there are too many, takes nothing from the others.
-func TestDroppedListLeavesLook(t *testing.T) {
+func TestDroppedListKeepsCursor(t *testing.T) {
 	b := newBench(t, conf("n = sum_sample(instant(up.count))", "c = count_sample(instant(up.count))"))
 	b.agent.contexts.maxCount = 2
 	b.fetch(1, 0, "n", "c")
-	b.agent.sampler.RunDue(b.now) // it is woken
+	b.agent.sampler.RunDue(b.now) // wakeRun
 	b.tick(1)
 	assert.Equal(t, "1", b.value(1, 0, "n"))
 	b.tick(10)
@@ -29,8 +29,8 @@ func TestDroppedListLeavesLook(t *testing.T) {
 	assert.Equal(t, "100", b.value(1, 0, "n"))
 }
 
-// A list of a context that comes often takes nothing from one that comes seldom, when it has gone.
-func TestFrequentListLeavesLook(t *testing.T) {
+// A list that a context fetches often, and then no more, takes nothing from one that it fetches seldom.
+func TestFrequentListKeepsCursor(t *testing.T) {
 	b := newBench(t, conf("n = sum_sample(instant(up.count))", "c = count_sample(instant(up.count))"))
 	seldom := func() string {
 		for range 120 {
@@ -39,7 +39,7 @@ func TestFrequentListLeavesLook(t *testing.T) {
 		return b.value(1, 0, "n")
 	}
 	b.value(1, 0, "n")
-	b.agent.sampler.RunDue(b.now) // it is woken
+	b.agent.sampler.RunDue(b.now) // wakeRun
 	assert.Equal(t, "120", seldom())
 	for range 3 {
 		b.tick(1)
@@ -48,40 +48,40 @@ func TestFrequentListLeavesLook(t *testing.T) {
 	assert.Equal(t, "120", seldom())
 }
 
-// What a client was told of one metric does not keep in memory what came of others.
-func TestLookKeepsItsOwn(t *testing.T) {
+// A cursor keeps the results of its own metric in memory, not those of others.
+func TestCursorKeepsItsOwnResults(t *testing.T) {
 	b := newBench(t, conf("n = sum_sample(instant(up.count))", "c = count_sample(instant(up.count))"))
 	b.value(1, 0, "n")
-	told := weak.Make(b.agent.snapshot.Load().Results.Latest().Shared())
-	b.agent.sampler.RunDue(b.now) // it is woken
+	results := weak.Make(b.agent.snapshot.Load().Results.Latest().Shared())
+	b.agent.sampler.RunDue(b.now) // wakeRun
 	for range 5 {
 		b.tick(1)
 		b.value(2, 0, "n")
 	}
 	eventually(t, "they are let go of", func() bool {
 		runtime.GC()
-		return told.Value() == nil
+		return results.Value() == nil
 	})
 	assert.Equal(t, "5", b.value(1, 0, "n"))
 }
 
 // A client that fetches all the time is not forgotten while operands have no values for it.
-func TestLookWhileOperandsAreStale(t *testing.T) {
+func TestCursorWhileOperandsAreStale(t *testing.T) {
 	b := newBench(t, conf("m = sum_sample(instant(up.count)) + 0 * (up.count < 0 ? up.load : instant(up.count) / 1)"))
-	look := func() string { return b.value(1, 0, "m") }
+	read := func() string { return b.value(1, 0, "m") }
 	b.sample(1, "m")
-	look()
-	b.agent.sampler.RunDue(b.now) // it is woken
+	read()
+	b.agent.sampler.RunDue(b.now) // wakeRun
 	for range 10 {
 		b.tick(1)
 	}
 	b.sample(1, "m")
-	look()
+	read()
 	for range 10 {
 		b.tick(1)
 	}
 	b.sample(1, "m")
-	assert.Equal(t, "10", look())
+	assert.Equal(t, "10", read())
 	for i := range 12 {
 		for range 10 {
 			b.tick(1)
@@ -89,17 +89,17 @@ func TestLookWhileOperandsAreStale(t *testing.T) {
 		if i == 0 {
 			continue // it is not stale yet
 		}
-		assert.Equal(t, pdu.ErrAgain.Error(), look())
+		assert.Equal(t, pdu.ErrAgain.Error(), read())
 	}
 	b.sample(1, "m")
-	assert.Equal(t, "120", look())
+	assert.Equal(t, "120", read())
 }
 
-// A window with a span is as new beside one that is since the last look as alone.
-func TestSpanBesideLook(t *testing.T) {
+// A window with a span is as new beside a per-client window as alone.
+func TestSpanBesidePerClientWindow(t *testing.T) {
 	b := newBench(t, conf(`m = 0 * max_sample(instant(up.count)) + last_sample(instant(up.count), "10s")`, `f = last_sample(instant(up.count), "10s")`))
 	b.value(1, 0, "m")
-	b.agent.sampler.RunDue(b.now) // it is woken
+	b.agent.sampler.RunDue(b.now) // wakeRun
 	for n := range uint64(5) {
 		b.tick(10 + n)
 		assert.Equal(t, b.value(1, 0, "f"), b.value(1, 0, "m"))
@@ -111,7 +111,7 @@ func TestNewDefinitionDuringTick(t *testing.T) {
 	n := "n = sum_sample(instant(up.count))"
 	b := newBench(t, conf(n))
 	b.value(1, 0, "n")
-	b.agent.sampler.RunDue(b.now) // it is woken
+	b.agent.sampler.RunDue(b.now) // wakeRun
 	b.tick(1)
 	b.pass(time.Second)
 	b.agent.sampler.RunDue(b.now)
@@ -125,15 +125,15 @@ func TestNewDefinitionDuringTick(t *testing.T) {
 	b.tick(100)
 	assert.Equal(t, "100", b.value(2, 0, "mean"))
 	assert.Equal(t, "200", b.value(1, 0, "m"))
-	assert.Equal(t, "200", b.value(2, 0, "m"), "a client at its first look")
+	assert.Equal(t, "200", b.value(2, 0, "m"), "the first fetch of a client")
 }
 
-// Ticks are not numbered anew while there is nothing that is since the last look: who has seen one before gets none twice.
-func TestLookAfterNothingToLookAt(t *testing.T) {
+// Ticks are not numbered again from 1 after a set without per-client windows: no client gets a tick twice.
+func TestCursorAfterSetWithoutPerClientWindows(t *testing.T) {
 	n, f := "n = sum_sample(instant(up.count))", `f = max_sample(instant(up.count), "5s")`
 	b := newBench(t, conf(n, f))
 	b.value(1, 0, "n")
-	b.agent.sampler.RunDue(b.now) // it is woken
+	b.agent.sampler.RunDue(b.now) // wakeRun
 	for range 12 {
 		b.tick(1)
 	}
@@ -149,11 +149,11 @@ func TestLookAfterNothingToLookAt(t *testing.T) {
 	}
 }
 
-// A definition that is added beside others of the same operands is of the same ticks in all its parts.
+// All windows of a new definition have the same ticks, although an older definition has one of them.
 func TestNewAverage(t *testing.T) {
 	b := newBench(t, conf("u = sum_sample(instant(up.count))"))
 	b.value(1, 0, "u")
-	b.agent.sampler.RunDue(b.now) // it is woken
+	b.agent.sampler.RunDue(b.now) // wakeRun
 	for range 20 {
 		b.tick(1)
 		b.value(1, 0, "u")
@@ -163,17 +163,17 @@ func TestNewAverage(t *testing.T) {
 		b.tick(1)
 	}
 	assert.Equal(t, "1", b.value(2, 0, "mean"), "an average of ones")
-	assert.Equal(t, "2", b.value(1, 0, "u"), "who has looked before has all ticks since")
+	assert.Equal(t, "2", b.value(1, 0, "u"), "a client that has read it before has all ticks since")
 }
 
-// So is one that was edited, also for who has seen it before.
+// All windows of an edited definition have the same ticks, also for a client that has read it before.
 func TestEditedAverage(t *testing.T) {
 	b := newBench(t, conf("m = sum_sample(instant(up.count)) / 1", "u = sum_sample(instant(up.count))"))
-	look := func() string { return b.value(1, 0, "m") }
-	look()
-	b.agent.sampler.RunDue(b.now) // it is woken
+	read := func() string { return b.value(1, 0, "m") }
+	read()
+	b.agent.sampler.RunDue(b.now) // wakeRun
 	b.tick(1)
-	assert.Equal(t, "1", look())
+	assert.Equal(t, "1", read())
 	id := b.metric("m").ID
 	for range 40 {
 		b.tick(1)
@@ -183,34 +183,34 @@ func TestEditedAverage(t *testing.T) {
 	for range 5 {
 		b.tick(1)
 	}
-	assert.Equal(t, "0.5", look(), "half")
+	assert.Equal(t, "0.5", read(), "half")
 }
 
-// And one that was edited to have a window that another one has kept: the client that has seen the one was told nothing of the other.
+// So do those of a definition that was edited to have the window of another one, which the client has not read.
 func TestEditedToWindowOfAnother(t *testing.T) {
 	b := newBench(t, conf("m = sum_sample(instant(up.count)) / 1", "u = last_sample(instant(up.count))"))
-	look := func() string { return b.value(1, 0, "m") }
-	look()
+	read := func() string { return b.value(1, 0, "m") }
+	read()
 	b.value(2, 0, "u")
-	b.agent.sampler.RunDue(b.now) // it is woken
+	b.agent.sampler.RunDue(b.now) // wakeRun
 	b.tick(7)
 	b.value(2, 0, "u")
-	assert.Equal(t, "7", look())
+	assert.Equal(t, "7", read())
 	id := b.metric("m").ID
 	b.serve(conf("m = last_sample(instant(up.count)) / 1", "u = last_sample(instant(up.count))"))
 	require.Equal(t, id, b.metric("m").ID)
-	assert.Equal(t, "7", look())
-	assert.Equal(t, "7", look(), "the same again")
+	assert.Equal(t, "7", read())
+	assert.Equal(t, "7", read(), "the same again")
 	b.tick(8)
-	assert.Equal(t, "8", look())
+	assert.Equal(t, "8", read())
 }
 
-// A tick that is due just when other definitions are served is not lost.
-func TestTickDueWhenDefinitionsCome(t *testing.T) {
+// A tick that is due just when a new set is applied is not lost.
+func TestTickDueWhenSetIsApplied(t *testing.T) {
 	n := "n = sum_sample(instant(up.count))"
 	b := newBench(t, conf(n))
 	b.value(1, 0, "n")
-	b.agent.sampler.RunDue(b.now) // it is woken
+	b.agent.sampler.RunDue(b.now) // wakeRun
 	b.tick(1)
 	assert.Equal(t, "1", b.value(1, 0, "n"))
 	b.pass(time.Second)

@@ -41,8 +41,8 @@ func TestEvaluationsAreBounded(t *testing.T) {
 	assert.LessOrEqual(t, b.agent.evaluations.Len(), 4)
 }
 
-// What was computed for contexts that fetched other lists and have gone is not kept for ever.
-func TestEvaluationsAreForgotten(t *testing.T) {
+// Evaluations for contexts that have gone are dropped.
+func TestEvaluationsAreDropped(t *testing.T) {
 	b := newBench(t, conf("d = delta(up.count)", "c = up.count", "one = 1"), withoutWarmStart)
 	for i := range history.MaxEvaluations {
 		for c := range pmda.Client(2) { // each brings a sample of its own
@@ -61,7 +61,7 @@ func TestEvaluationsAreForgotten(t *testing.T) {
 	assert.Equal(t, many, b.agent.evaluations.Len(), "there may be contexts that fetch so seldom")
 	b.pass(time.Second)
 	b.agent.Before(0, pdu.KindDescReq, b.now)
-	assert.Equal(t, many, b.agent.evaluations.Len(), "it is not looked all the time")
+	assert.Equal(t, many, b.agent.evaluations.Len(), "they are not dropped all the time")
 	b.pass(upstream.ForgetGap)
 	b.agent.Before(0, pdu.KindDescReq, b.now)
 	require.Equal(t, 2, b.agent.evaluations.Len(), "memory for one, and that of constants")

@@ -142,7 +142,7 @@ func TestGroupsThatComeAndGo(t *testing.T) {
 	assert.Equal(t, b, h.value(id)[0].Inst, "it is the same again")
 }
 
-// Domains and numbers are those of before, whatever becomes of the definitions.
+// Domains and numbers stay the same, whatever becomes of the definitions.
 func TestGroupsAfterAReload(t *testing.T) {
 	state := func(o *Options) { o.StateFile = filepath.Join(t.TempDir(), "state") }
 	h := start(t, newCollector(t), conf("k = sum(up.bin) by (kind=/^(t)|o/)"), state).bound()
@@ -177,7 +177,7 @@ func TestGroupsAfterARestart(t *testing.T) {
 	assert.Equal(t, []string{"new", "x"}, two.indom(groupDom), "what is not there is not remembered")
 }
 
-// What one must not see is not shown as the name of a group either, whichever definition made it.
+// Protected values are not shown as names of groups either, whichever definition made these.
 func TestProtectedGroups(t *testing.T) {
 	u := newCollector(t)
 	path := filepath.Join(t.TempDir(), "state")
@@ -216,7 +216,7 @@ func TestProtectedGroups(t *testing.T) {
 	assert.Equal(t, pdu.ErrInst, h.pmcd.Refused(&pdu.InstanceReq{InDom: groupDom, Inst: a}))
 }
 
-// A key that is another one at each sample costs nobody else anything. All that may still be served is listed.
+// A key that changes with each sample costs other definitions nothing. All groups that may still be served are listed.
 func TestKeyThatChangesAllTheTime(t *testing.T) {
 	u := newCollector(t)
 	h := start(t, u, conf("t = sum(up.bin) by (up.text)", "b = up.bin")).bound()
@@ -247,7 +247,7 @@ func (u *collector) labelled(values ...any) {
 	})
 }
 
-// Labels are asked for again when the instances are others.
+// Labels are requested again when the instances change.
 func TestGroupsByLabel(t *testing.T) {
 	u := newCollector(t)
 	u.labelled("disk", 7, "disk")
@@ -270,7 +270,7 @@ func TestGroupsByLabel(t *testing.T) {
 	assert.Equal(t, []string{""}, h.problems())
 }
 
-// Who cannot tell labels costs what needs them, which says why.
+// An agent without labels costs the definitions that need them, and these say why.
 func TestLabelsThatCannotBeHad(t *testing.T) {
 	u := newCollectorWith(t, pmapitest.AllFeatures&^pdu.FeatureLabels)
 	h := start(t, u, conf("k = sum(up.bin) by (label(kind))", "b = sum(up.bin) by (/o/)")).bound()

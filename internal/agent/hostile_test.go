@@ -42,9 +42,9 @@ func upstreamExchanges() []exchange {
 	}
 }
 
-// Whatever the pmcd that has the operands sends, at whichever step: every request of our own pmcd is
-// answered at once, no value is wrong, and when the attack is over all values are there again. What is an answer costs no more than
-// what it answers: the connections stay.
+// The pmcd that has the operands may send anything at any step: every request of our own pmcd is answered at once, no
+// value is wrong, and when the attack is over all values are there again. An answer costs no more than its request: the
+// connections stay.
 func TestHostileUpstream(t *testing.T) {
 	for _, exchange := range upstreamExchanges() {
 		for _, attack := range attacks() {
@@ -156,8 +156,8 @@ func pmcdExchanges(id pdu.PMID) []pdu.Message {
 	}
 }
 
-// Whatever the pmcd that started us sends instead of a request: either it is answered and so is everything
-// after it, or Serve ends and says why. What the agent knows is not touched: it answers a new pmcd.
+// The pmcd that started us may send anything instead of a request: either it is answered and so is everything after it,
+// or Serve ends and says why. The agent still answers a new pmcd.
 func TestHostilePMCD(t *testing.T) {
 	b := newBench(t, conf("a = up.load"))
 	id := b.metric("a").ID
@@ -224,7 +224,7 @@ func TestHostileWords(t *testing.T) {
 	}
 }
 
-// A pmcd that invents clients makes us remember some of them, not all.
+// A pmcd that invents clients fills no memory: their number is bounded.
 func TestClientsAreBounded(t *testing.T) {
 	b := newBench(t, conf("c = up.count"))
 	for c := range pmda.Client(2 * maxClients) {

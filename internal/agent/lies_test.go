@@ -14,7 +14,8 @@ import (
 	"pmdaderived/pmda/pmapi/pmapitest"
 )
 
-// wordsOf are the words of a HIGHRES_RESULT in which the set of a metric lies: its PMID, and the head of the block of its first value.
+// wordsOf returns the words of a HIGHRES_RESULT in which the set of a metric may lie: its PMID, and the head of the
+// block of its first value.
 func wordsOf(t testing.TB, frame []byte, id pdu.PMID) (set, block []byte) {
 	t.Helper()
 	const head = 32
@@ -41,8 +42,8 @@ func put(b []byte, words ...uint32) {
 	}
 }
 
-// A lie in a value set costs the metrics with that operand, while it lasts, and no other metric: it has all its values, and its
-// rates go on, even if the liar's are all the values of a fetch.
+// A lie in a value set costs only the metrics with that operand, as long as it lasts. Other metrics have all their
+// values, and their rates go on, even if all other values of a fetch are the liar's.
 func TestLiesInASet(t *testing.T) {
 	const u64 = uint32(pdu.TypeU64) << 24
 	for _, row := range []struct {

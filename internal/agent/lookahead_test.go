@@ -14,7 +14,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// A client that looks a few names up again and again needs no new sample each time, until it has fetched.
+// Repeated look-ups of a client do not request a new sample each time, until it has fetched.
 func TestLookedUpAgain(t *testing.T) {
 	b := newBench(t, conf("c = up.count", "b = up.bin", "k = 7"))
 	again := func(names ...string) (all []bool) {
@@ -36,7 +36,7 @@ func TestLookedUpAgain(t *testing.T) {
 	assert.Equal(t, []bool{false, true}, again("c", "c"), "the client had lost interest")
 }
 
-// Over the pipe: after the first lookups of two names, pmcd is asked once for both, every ten milliseconds.
+// Over the pipe: after the first look-ups of two names, one fetch every ten milliseconds requests both.
 func TestLookupsInARow(t *testing.T) {
 	var clock atomic.Int64
 	u := newCollector(t)

@@ -157,7 +157,7 @@ func (m *machine) do(d deed) error {
 	case doSetClock:
 		m.ahead = time.Duration(int8(d.much)) * time.Hour //nolint:gosec // wraps on purpose
 	case doLook:
-		return m.look(d.much)
+		return m.fetchControl(d.much)
 	case doBins:
 		m.bins = int(d.much % 8)
 	case doCheck:
@@ -367,8 +367,8 @@ func (m *machine) judgeChange(client pmda.Client, key, name string, of *reload.E
 	return m.is(of, set, change(name, seen.cur, seen.prev))
 }
 
-// older is the sample that a first value after one is computed from, nil if there is none: the youngest of those kept that
-// is a window older, or, where none is, the oldest.
+// older is the sample that a first value after one is computed from, nil if there is none: the youngest of those kept
+// that is a window older, or, where none is, the oldest.
 func (m *machine) older(cur *taken) (older *taken) {
 	for _, s := range m.kept {
 		switch gap := cur.at.Sub(s.at); {
@@ -408,8 +408,8 @@ func (m *machine) is(of *reload.EntryState, set pdu.ValueSet, want float64) erro
 	return nil
 }
 
-// look fetches a control metric and checks that each of its instances has a name.
-func (m *machine) look(item byte) error {
+// fetchControl fetches a control metric and checks that each of its instances has a name.
+func (m *machine) fetchControl(item byte) error {
 	all := m.agent.snapshot.Load()
 	id := pdu.NewPMID(testDomain, control.Cluster, int(item))
 	desc, err := m.agent.Desc(0, id)

@@ -30,7 +30,7 @@ func (u *collector) refuse(name string, code pdu.Code) {
 	})
 }
 
-// A name that its agent refuses costs the definition that uses it, which says why, and comes back by itself.
+// A name that its agent refuses costs the definition that uses it, which says why and recovers by itself.
 func TestRefusedName(t *testing.T) {
 	u := newCollector(t)
 	u.refuse("up.count", pdu.ErrPermission)
@@ -50,7 +50,7 @@ func TestRefusedName(t *testing.T) {
 	assert.Equal(t, []string{"", "", ""}, h.problems())
 }
 
-// An agent that has no time to tell its names again costs nothing: what is known of them stays.
+// An agent that cannot be asked for its names again costs nothing: the known ones stay.
 func TestNameThatIsNotToldAgain(t *testing.T) {
 	u := newCollector(t)
 	h := start(t, u, conf("b = up.count")).bound()
@@ -66,7 +66,7 @@ func TestNameThatIsNotToldAgain(t *testing.T) {
 	assert.Equal(t, []string{""}, h.problems())
 }
 
-// A domain that its owner does not tell of costs what needs it, which says why.
+// A domain whose agent refuses it costs the definitions that need it, and these say why.
 func TestDomainThatCannotBeHad(t *testing.T) {
 	u := newCollector(t)
 	h := start(t, u, conf("a = matchinst(/two/, up.bin)", "b = matchinst(/1/, proc.io)", "c = proc.io")).bound()

@@ -16,7 +16,7 @@ import (
 	"pmdaderived/pmda/pmdatest"
 )
 
-// Values that are not finite are left out of what is served, unless somebody wants them, and other definitions see them.
+// Values that are not finite are left out of replies, unless NonFinite is set. Other definitions have them as operands.
 func TestNonFiniteValues(t *testing.T) {
 	rows := []struct{ name, expr, dropped, served string }{
 		{"ratio", "up.bin / (up.bin - 10)", "2:-0.00 3:1.50", "1:+Inf 2:-0.00 3:1.50"},
@@ -52,7 +52,7 @@ func TestNonFiniteValues(t *testing.T) {
 	}
 }
 
-// Only values are left out that are not finite, of any type, behind a profile too, and nothing is allocated.
+// Only values that are not finite are left out, of any type, also with a profile. Nothing is allocated.
 func TestNonFiniteValuesOfAProfile(t *testing.T) {
 	b := newBench(t, served.Config{})
 	double := math.Float64bits

@@ -18,7 +18,7 @@ import (
 	"pmdaderived/pmda/pmapi/pmapitest"
 )
 
-// smallAnswers lets the agent take answers of 2000 bytes at most.
+// smallAnswers limits answers to the agent to 2000 bytes.
 func smallAnswers(o *Options) { o.maxAnswer = 2000 }
 
 // addText gives an upstream a metric whose only value is a string.
@@ -68,7 +68,7 @@ const (
 	linked          = "connected to pmcd"
 )
 
-// What does not fit into one answer is asked for with several.
+// Operands that do not fit into one answer are fetched with several.
 func TestAnswersTooLongTogether(t *testing.T) {
 	up := newCollector(t)
 	var lines []string

@@ -32,17 +32,17 @@ var (
 	reloadSeed  = flag.Uint64("reload-seed", 1, "what its edits begin with")
 )
 
-// What a process may have more after the reloads than after a tenth of them.
+// A process may have this much more after the reloads than after a tenth of them.
 const (
 	moreGoroutines = 0
 	moreFiles      = 1       // a second descriptor of the pipe from pmcd, which is there after a pause
 	moreHeap       = 2 << 20 // bytes
 )
 
-// pause is how long no client asks after a round of requests: it leaves processors to those who answer.
+// pause is the time without requests after each round: it leaves the processors to the agent.
 const pause = 100 * time.Microsecond
 
-// footprint is what a process holds.
+// footprint has the resources of a process.
 type footprint struct {
 	goroutines, files int
 	heap              uint64
@@ -59,7 +59,7 @@ func measure(tb testing.TB) footprint {
 	return footprint{runtime.NumGoroutine(), len(files), m.HeapAlloc}
 }
 
-// memoryDir is a folder in memory, if there is such a thing: a disk would be what takes most of the time.
+// memoryDir returns a folder in memory, if there is one: a disk would take most of the time.
 func memoryDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "pmdaderived-")
@@ -99,8 +99,8 @@ type reloads struct {
 	longest   time.Duration // request
 }
 
-// While the configuration is read again and again, with mistakes in it, every fetch of every client is
-// right: package reloadtest says what that is. Nothing piles up.
+// While the configuration is read again and again, with mistakes in it, every fetch of every client is right, as
+// package reloadtest defines it. Nothing piles up.
 func TestReloadsUnderLoad(t *testing.T) {
 	up := newCollector(t)
 	up.OnRequest(func(int, pdu.Frame) bool {
@@ -125,7 +125,7 @@ func TestReloadsUnderLoad(t *testing.T) {
 	}).bound()}
 	for i := range 8 {
 		r.clients = append(r.clients, site.NewClient(uint64(i)))
-		r.look(i)
+		r.replace(i)
 	}
 	eventually(t, "everything sampled", func() bool { return r.sampled() })
 	edit.Store(true)
@@ -164,7 +164,7 @@ func TestReloadsUnderLoad(t *testing.T) {
 func (r *reloads) round(n int) {
 	i := (n + r.fetches) % len(r.clients)
 	if r.fetches%50 == i {
-		r.look(i)
+		r.replace(i)
 	}
 	if r.fetches%40 == 0 {
 		r.list()
@@ -181,8 +181,8 @@ func (r *reloads) request(i int, m pdu.Message) pdu.Message {
 	return reply
 }
 
-// look lets a client go and another one come, who looks up other metrics.
-func (r *reloads) look(i int) {
+// replace has a client disconnect, and another one look up other metrics.
+func (r *reloads) replace(i int) {
 	r.tb.Helper()
 	r.pmcd.EndContext(pmda.Client(i))
 	for _, name := range r.clients[i].ChooseNames() {
@@ -198,7 +198,7 @@ func (r *reloads) look(i int) {
 	}
 }
 
-// list looks at the names as a client does that looks around.
+// list lists the names, as a client does that explores them.
 func (r *reloads) list() {
 	r.tb.Helper()
 	from := r.site.State().Served
@@ -274,7 +274,7 @@ func (r *reloads) sameAfterRestart(state string) {
 	}
 }
 
-// What pmcd has said once is not asked again because a file has changed.
+// Operands that are known are not looked up again because a file has changed.
 func TestReloadAsksOnlyWhatIsNew(t *testing.T) {
 	up := newCollector(t)
 	h := start(t, up, conf("a = up.load", "b = up.bin[one]", "c = nosuch")).bound()
@@ -303,7 +303,7 @@ func TestReloadAsksOnlyWhatIsNew(t *testing.T) {
 	assert.NotContains(t, text, "up.load")
 }
 
-// Whoever asks for it has all operands looked up again: their metadata may have changed, which nobody announces.
+// ReloadAll has all operands looked up again: their metadata may have changed without an announcement.
 func TestRefreshLooksOperandsUpAgain(t *testing.T) {
 	up := newCollector(t)
 	h := start(t, up, conf("a = up.load", "b = delta(up.load)")).bound()
@@ -320,7 +320,7 @@ func TestRefreshLooksOperandsUpAgain(t *testing.T) {
 	assert.Equal(t, pdu.Units{Space: 1}, desc.Units)
 }
 
-// A definition that is served has a value at once when its operands are others.
+// A definition whose operands change has a value at once.
 func TestReloadPrimesNewOperands(t *testing.T) {
 	h := start(t, newCollector(t), conf("a = up.load")).bound()
 	id := h.id("derived.a")

@@ -12,10 +12,10 @@ import (
 	"pmdaderived/pmda/pmapi/pmapitest"
 )
 
-// pmcd writes to its clients without a time limit: what one of them does not read stops it for everybody. While the
-// request loop is held up, here by a pmcd that does not take its reply, samples of nearly half a megabyte still are
-// read as they come, and no more than one for each connection is ever on its way.
-func TestRepliesAreReadWhileTheRequestLoopStands(t *testing.T) {
+// pmcd writes to its clients without a time limit: a client that does not read stops it for all. While the request loop
+// is blocked, here by a pmcd that does not read its reply, the readers of connections still read samples of nearly half
+// a megabyte as they come. No more than one for each connection is on its way at a time.
+func TestAnswersAreReadWhileTheRequestLoopIsBlocked(t *testing.T) {
 	const (
 		instances = 20_000
 		replySize = instances * 20 // bytes at least: number and index of each instance, header and body of its value
@@ -42,8 +42,8 @@ func TestRepliesAreReadWhileTheRequestLoopStands(t *testing.T) {
 	big := h.id("derived.big")
 	require.Len(t, h.value(big), instances)
 
-	// The reply does not fit into the pipe, so the request loop stands in it. No request follows: a pmcd that goes on with a
-	// reply half read is left.
+	// The reply does not fit into the pipe, so the request loop stands in it. No request follows: a pmcd that goes on
+	// with a reply half read is left.
 	h.pmcd.Send(&pdu.Fetch{PMIDs: []pdu.PMID{big}}, 0)
 	var mu sync.Mutex
 	outstanding, most := map[int]int{}, 0

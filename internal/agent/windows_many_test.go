@@ -9,11 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a client had it has still where nothing is new, however often the definitions were read again since.
+// A client gets its last result again if there is no newer tick, however many sets were applied since.
 func TestNothingNewAfterReloads(t *testing.T) {
 	b := newBench(t, conf("n = max_sample(instant(up.count))"))
 	b.value(1, 0, "n")
-	b.agent.sampler.RunDue(b.now) // it is woken
+	b.agent.sampler.RunDue(b.now) // wakeRun
 	b.tick(1)
 	assert.Equal(t, "1", b.value(1, 0, "n"))
 	for i := range 100 {
@@ -24,7 +24,7 @@ func TestNothingNewAfterReloads(t *testing.T) {
 	assert.Equal(t, "2", b.value(1, 0, "n"))
 }
 
-// All definitions of an interval share a fetch at each tick, however many they are, whatever they are over.
+// All definitions with one interval share a fetch at each tick, however many they are.
 func TestOneFetchForEachTick(t *testing.T) {
 	fetches := func(definitions int) float64 { // in ten ticks, with the few others that the agent sends
 		up := newCollector(t)
@@ -48,7 +48,7 @@ func TestOneFetchForEachTick(t *testing.T) {
 	assert.InDelta(t, one, fetches(100), 3)
 }
 
-// Of 5,000 definitions, 500 of them with windows, a reload that changes one leaves all others what they had.
+// A reload that changes one of 5,000 definitions, 500 of them with windows, keeps the windows of all others.
 func TestReloadOfManyKeepsWindows(t *testing.T) {
 	lines := make([]string, 5000)
 	for i := range lines {

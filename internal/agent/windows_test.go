@@ -28,7 +28,7 @@ func (b *bench) tick(n uint64) {
 	b.agent.sampler.RunDue(b.now.Add(10 * ms))
 }
 
-// All clients get what came to be until the newest tick, also one that fetches for the first time.
+// All clients get the results up to the newest tick, also one that fetches for the first time.
 func TestFunctionsOverTime(t *testing.T) {
 	b := newBench(t, conf(`peak = max_sample(delta(up.count), "5s")`, `ticks = count_sample(instant(up.count), "5s")`))
 	assert.Equal(t, pdu.ErrAgain.Error(), b.value(1, 0, "peak"))
@@ -56,7 +56,7 @@ func TestFunctionsOverTime(t *testing.T) {
 	assert.EqualValues(t, 1, f.WindowGaps.Load())
 }
 
-// A sample that is late is none; after four gaps there is no value.
+// A late sample is not used; after four gaps there is no value.
 func TestTickWithoutSample(t *testing.T) {
 	b := newBench(t, conf(`n = sum_sample(instant(up.count), "10s")`))
 	b.tick(7)
@@ -79,7 +79,7 @@ func TestTickWithoutSample(t *testing.T) {
 	assert.EqualValues(t, 4, b.agent.figures.WindowGaps.Load())
 }
 
-// A sample that was made for a client just before a tick is that of the tick.
+// A sample that was made for a client just before a tick is the sample of the tick.
 func TestTickTakesTheSampleOfAClient(t *testing.T) {
 	b := newBench(t, conf(`n = last_sample(instant(up.count), "10s")`, "c = up.count"))
 	assert.Same(t, b.metric("c").Series, b.site.before.Windows[0])
@@ -137,8 +137,9 @@ func TestLimitOfWindows(t *testing.T) {
 	assert.Contains(t, b.agent.problem(snap, b.metric("m")), "more than 10000000 values")
 }
 
-// Without a window each client has the ticks since it has looked last: each tick once, whatever others do and however often it comes, also
-// with other lists of metrics, other definitions meanwhile, and by way of other definitions.
+// A per-client window has the ticks since the client's last fetch. The client gets each tick once, whatever others do
+// and however often it fetches, also with other lists of metrics, other definitions meanwhile, and through other
+// definitions.
 func TestEachClientHasItsOwnWindow(t *testing.T) {
 	lines := []string{"sum = sum_sample(instant(up.count))", "max = max_sample(instant(up.count))", "twice = 2 * inner", "inner = sum_sample(instant(up.count))"}
 	b := newBench(t, conf(lines...))
@@ -209,7 +210,7 @@ func TestEachClientHasItsOwnWindow(t *testing.T) {
 	}
 }
 
-// A tick of which some samples have yet to come is nobody's: not in part, and not when the definitions are read again meanwhile.
+// A tick is not published before all samples have arrived, not even in part, nor when a new set is applied meanwhile.
 func TestTickThatIsNotComplete(t *testing.T) {
 	lines := []string{"n = sum_sample(instant(up.count))", "late = sum_sample(up.load)"}
 	b := newBench(t, conf(lines...))
@@ -235,34 +236,36 @@ func TestTickThatIsNotComplete(t *testing.T) {
 	assert.Equal(t, "110", b.value(2, 0, "n"))
 }
 
-// All that a fetch sees is of the tick that was shown when it came, also if the next one is shown meanwhile; and that is not lost.
-func TestFetchSeesOneTick(t *testing.T) {
+// All results of a fetch are of the tick that was published when it came, also if the next one is published meanwhile.
+// The next one is not lost.
+func TestFetchHasOneTick(t *testing.T) {
 	b := newBench(t, conf("n = sum_sample(instant(up.count))"))
 	b.value(1, 0, "n")
-	b.agent.sampler.RunDue(b.now) // it is woken
+	b.agent.sampler.RunDue(b.now) // wakeRun
 	b.tick(1)
 	assert.Equal(t, "1", b.value(1, 0, "n"))
-	board := b.agent.snapshot.Load().Results
-	came := board.Latest()
+	results := b.agent.snapshot.Load().Results
+	came := results.Latest()
 	b.tick(10)
-	for _, l := range b.agent.contexts.cursors {
-		r := b.agent.sampler.ReadSince(board, came, &l.Cursor, []uint32{0}, b.now.Add(time.Minute))
+	for _, c := range b.agent.contexts.cursors {
+		r := b.agent.sampler.ReadSince(results, came, &c.Cursor, []uint32{0}, b.now.Add(time.Minute))
 		assert.Empty(t, r.Values[0].Bits, "nothing was new when it came")
 	}
 	b.tick(100)
 	b.tick(1000)
-	for _, l := range b.agent.contexts.cursors {
-		r := b.agent.sampler.ReadSince(board, came, &l.Cursor, []uint32{0}, b.now.Add(time.Minute))
+	for _, c := range b.agent.contexts.cursors {
+		r := b.agent.sampler.ReadSince(results, came, &c.Cursor, []uint32{0}, b.now.Add(time.Minute))
 		assert.Equal(t, []uint64{pdu.DoubleValue(0, 1110).Bits}, r.Values[0].Bits, "it came too long ago")
 	}
 }
 
-// A first look that meets a reload, at the board of the definitions before, is one all the same: what comes after it is known.
-func TestFirstLookMeetsReload(t *testing.T) {
+// A first fetch that still has the former snapshot, because a reload comes, registers its cursor: the next fetch has
+// the ticks since.
+func TestFirstFetchMeetsReload(t *testing.T) {
 	line := "n = sum_sample(instant(up.count))"
 	b := newBench(t, conf(line))
 	b.value(1, 0, "n")
-	b.agent.sampler.RunDue(b.now) // it is woken
+	b.agent.sampler.RunDue(b.now) // wakeRun
 	b.tick(1)
 	former := b.agent.snapshot.Load()
 	for i := range 3 {
@@ -277,31 +280,31 @@ func TestFirstLookMeetsReload(t *testing.T) {
 	assert.Equal(t, "50", b.value(2, 0, "n"))
 }
 
-// Of a definition that was edited a client gets what it would find at a first look, whatever else it has seen.
-func TestLookAtWhatWasEdited(t *testing.T) {
+// A client gets the result of a first fetch for a definition that was edited, whatever else it has read.
+func TestReadAfterEdit(t *testing.T) {
 	m, n := "m = sum_sample(instant(up.count))", "n = sum_sample(instant(up.count) + 1000)"
 	b := newBench(t, conf(m, "n = sum_sample(2 * instant(up.count))"))
-	look := func() (values []string) {
+	read := func() (values []string) {
 		names := []string{"m", "n"}
 		for i, set := range b.fetch(1, 0, names...) {
 			values = append(values, number(b.metric(names[i]), set))
 		}
 		return values
 	}
-	look()
-	b.agent.sampler.RunDue(b.now) // it is woken
+	read()
+	b.agent.sampler.RunDue(b.now) // wakeRun
 	b.tick(1)
-	assert.Equal(t, []string{"1", "2"}, look())
+	assert.Equal(t, []string{"1", "2"}, read())
 	b.serve(conf(m, n))
 	for range 5 {
 		b.tick(10)
 	}
-	assert.Equal(t, []string{"50", "5050"}, look())
+	assert.Equal(t, []string{"50", "5050"}, read())
 }
 
-// While nobody looks they are sampled twice in the interval of a first fetch; and while somebody does each second, for three of its intervals or a
-// minute, and ten minutes after its first fetch.
-func TestSampledWhileSomebodyLooks(t *testing.T) {
+// Per-client windows have two ticks in Interval while no client reads them, else one each second: for three intervals
+// of the client, at least a minute, and ten minutes after its first fetch.
+func TestSampledWhileClientsRead(t *testing.T) {
 	b := newBench(t, conf("n = count_sample(instant(up.count))"))
 	passed := func(seconds int) (ticks int) {
 		for range seconds {
@@ -312,21 +315,21 @@ func TestSampledWhileSomebodyLooks(t *testing.T) {
 		return ticks
 	}
 	assert.Equal(t, 20, passed(100))
-	look := func() {
+	read := func() {
 		b.value(1, 0, "n")
-		b.agent.sampler.RunDue(b.now) // it is woken
+		b.agent.sampler.RunDue(b.now) // wakeRun
 	}
-	look()
+	read()
 	assert.Equal(t, 600, passed(600))
 	assert.InDelta(t, 20, passed(100), 1)
 	for range 3 {
-		look()
+		read()
 		assert.Equal(t, 30, passed(30))
 	}
-	look()
+	read()
 	assert.Equal(t, 90, passed(90))
 	assert.InDelta(t, 20, passed(100), 1)
-	look()
+	read()
 	assert.Equal(t, 10, passed(10))
 	b.agent.EndContext(1)
 	passed(1)
@@ -334,7 +337,8 @@ func TestSampledWhileSomebodyLooks(t *testing.T) {
 	assert.Empty(t, b.agent.contexts.cursors)
 }
 
-// Functions of the same operands, and all of one definition, have the same ticks, whichever of them clients have looked at before.
+// Functions of the same operands, and all of one definition, have the same ticks, whichever of them clients have read
+// before.
 func TestFunctionsThatAreSampledTogether(t *testing.T) {
 	b := newBench(t, conf(
 		"watched = count_sample(instant(up.count))", "peak = max_sample(instant(up.count))", "grown = sum_sample(delta(up.count))",
@@ -342,7 +346,7 @@ func TestFunctionsThatAreSampledTogether(t *testing.T) {
 		"alone = count_sample(up.count < 0 ? sum(up.bin) / 1 : instant(up.count) / 1)",
 	))
 	b.value(1, 0, "watched")
-	b.agent.sampler.RunDue(b.now) // it is woken
+	b.agent.sampler.RunDue(b.now) // wakeRun
 	for n := range uint64(3) {
 		b.tick(1 + n)
 	}
@@ -362,7 +366,7 @@ func TestFunctionsThatAreSampledTogether(t *testing.T) {
 	assert.Equal(t, []string{"10", "12", "10", "7.5", "1", "2"}, first(3))
 }
 
-// The whole at work: samples that come over a connection, groups, other definitions meanwhile.
+// Samples come over a connection, with groups, and with other definitions meanwhile.
 func TestWindowsAtWork(t *testing.T) {
 	lines := []string{
 		`n = count_sample(up.load, "0.5", "0.1")`, `g = max_sample(sum(up.bin) by (/^t|one/), "0.5", "0.1")`, `r = sum_sample(delta(up.count), "1 hour", "0.1")`,
@@ -379,20 +383,20 @@ func TestWindowsAtWork(t *testing.T) {
 	reply := pmdatest.As[*pdu.InstanceReply](h.pmcd, h.pmcd.Request(&pdu.InstanceReq{InDom: pdu.NewInDom(testDomain, 64), Inst: pdu.NoInst}))
 	assert.Len(t, reply.Instances, 2)
 	since := 0.0
-	look := func() (values int) {
+	read := func() (values int) {
 		for _, v := range h.fetch(s)[0].Values {
 			since += pdu.TypeDouble.Float64(v.Bits)
 			values++
 		}
 		return values
 	}
-	eventually(t, "something to count from, since the last look", func() bool { return look() > 0 })
+	eventually(t, "something to count from, since the last fetch", func() bool { return read() > 0 })
 	for i := range 5 {
 		up.Update(func() { up.Metrics[1].Values = []pdu.Value{pdu.Uint64Value(pdu.NoInst, uint64(101+i))} })
 		h.reload(conf(append(lines, fmt.Sprintf(`x = max_sample(up.load, "%ds", "0.1")`, i+1))...))
 	}
 	eventually(t, "all that was counted", func() bool { return pdu.TypeDouble.Float64(h.value(r)[0].Bits) == 5 })
-	eventually(t, "all that was counted, look by look", func() bool { look(); return since == 5 })
+	eventually(t, "all that was counted, fetch by fetch", func() bool { read(); return since == 5 })
 	assert.GreaterOrEqual(t, h.agent.figures.WindowTicks.Load(), uint64(15))
 	assert.EqualValues(t, 5, h.agent.figures.Windows.Load())
 }
