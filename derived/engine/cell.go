@@ -8,35 +8,35 @@ import (
 	"pmdaderived/pdu"
 )
 
-// slot is where the result of a step is found.
+// slot has the result of a step.
 type slot struct {
 	v     *column.Vector
-	cell  *cell  // of the step, nil: it never needed one
-	round uint32 // in which v was computed
-	hint  int32  // of an operand, for [Sample.Values]
+	cell  *cell  // of the step; nil: it has never needed one
+	round uint32 // of the evaluation in which v was computed
+	hint  int32  // of opOperand, for [Sample.Values]
 }
 
-// cell is the result of a step that is not an operand's vector as it is.
+// cell is the memory of a step whose result is not the vector of a sample or a window.
 type cell struct {
 	v           column.Vector
-	single      [1]uint64 // the only number
+	single      [1]uint64 // the number of a result with one value
 	*cellMemory           // nil: not needed yet
 }
 
-// cellMemory is the memory of a cell for more than one number, and what is kept for the next time.
+// cellMemory is the memory of a cell for more than one number, and for what the next evaluation can reuse.
 type cellMemory struct {
-	bits    []uint64 // of a step whose result is not kept a register, nil between two evaluations
+	bits    []uint64 // a register if one other step takes the result: then nil between two evaluations
 	blobs   [][]byte
 	ids     []pdu.Inst
-	join    *column.Join    // of the operands' sets, the last one
-	joined  *column.InstSet // the first of these sets
-	lastSet *column.InstSet // the last set that instances made
+	join    *column.Join    // the last one of the operands' sets
+	joined  *column.InstSet // the first set of join
+	lastSet *column.InstSet // the last set that sameSet or collectedSet returned
 	match   match
 
 	grouping *group.Grouping // the last one
 }
 
-// makeNumbers makes room for n numbers in the result of step i, a register if only one step takes it.
+// makeNumbers returns room for the n numbers of the result of step i: a register if only one step takes the result.
 func (e *Evaluation) makeNumbers(i int32, c *cell, n int) []uint64 {
 	if n == 1 {
 		c.v.Bits = c.single[:]
@@ -51,7 +51,7 @@ func (e *Evaluation) makeNumbers(i int32, c *cell, n int) []uint64 {
 	return c.v.Bits
 }
 
-// release gives the register of an operand back once the only step that takes it is computed.
+// release gives back the register of an operand. It is called when the only step that takes the operand is computed.
 func (e *Evaluation) release(operand int32) {
 	if e.set.program.kept[operand] {
 		return
@@ -62,7 +62,7 @@ func (e *Evaluation) release(operand int32) {
 	}
 }
 
-// memory returns the memory that few steps need.
+// memory returns the part of the cell that few steps need.
 func (c *cell) memory() *cellMemory {
 	if c.cellMemory == nil {
 		c.cellMemory = &cellMemory{}
@@ -70,8 +70,8 @@ func (c *cell) memory() *cellMemory {
 	return c.cellMemory
 }
 
-// align makes x and y, the columns of two vectors, those of the instances that both have, in the order of the first, and
-// sets these instances. n is how many there are.
+// align restricts x and y, the columns of two vectors, to the instances that both have, in the order of the first. It
+// makes these the instances of the result, and returns how many there are.
 func (c *cell) align(x, y *source, a, b *column.Vector) (n int) {
 	if a.Insts == b.Insts {
 		c.v.Insts = a.Insts
@@ -88,8 +88,8 @@ func (c *cell) align(x, y *source, a, b *column.Vector) (n int) {
 	return c.v.Insts.Len()
 }
 
-// sameSet is a set, or the set that the step had last time if it is the same, so that whoever takes its
-// values sees that nothing has changed.
+// sameSet returns insts, or the last set of the step if that has the same instances. Steps that take the result compare
+// pointers to see that nothing has changed.
 func (c *cell) sameSet(insts *column.InstSet) *column.InstSet {
 	m := c.memory()
 	if m.lastSet != insts && (m.lastSet == nil || !slices.Equal(m.lastSet.IDs(), insts.IDs())) {
@@ -98,8 +98,7 @@ func (c *cell) sameSet(insts *column.InstSet) *column.InstSet {
 	return m.lastSet
 }
 
-// collectedSet is the set of the instances collected in m.ids: the set that was made last time if they
-// are still the same.
+// collectedSet returns a set of the instances in m.ids: the last set if that has the same.
 func (m *cellMemory) collectedSet() *column.InstSet {
 	if m.lastSet == nil || !slices.Equal(m.lastSet.IDs(), m.ids) {
 		m.lastSet = column.NewInstSet(slices.Clone(m.ids))

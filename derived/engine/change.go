@@ -8,8 +8,8 @@ import (
 	"pmdaderived/pdu"
 )
 
-// difference returns the loop that subtracts numbers of type t, into the type that the checker gives
-// their difference.
+// difference returns the loop that subtracts numbers of type t. The type of the result is the one that the checker
+// gives to delta().
 func difference(t pdu.Type) func(dst, a, b []uint64) {
 	switch t {
 	case pdu.TypeU64:
@@ -20,11 +20,11 @@ func difference(t pdu.Type) func(dst, a, b []uint64) {
 	return arith(syntax.Sub, t)
 }
 
-// subtractUnsigned gives the exact difference of U64 numbers before it becomes DOUBLE.
+// subtractUnsigned converts the exact difference of U64 numbers to DOUBLE.
 func subtractUnsigned(dst, a, b []uint64) { changeUnsigned(dst, a, b) }
 
-// change is what rate divides by the time: the difference of numbers of type t in double precision,
-// into dst, which must be none of the operands. down reports whether any number went down from b to a.
+// change computes the difference of numbers of type t in double precision, which rate divides by the time. dst must be
+// none of the operands. down reports whether any number went down from b to a.
 func change(t pdu.Type, dst, a, b []uint64) (down bool) {
 	switch t {
 	case pdu.Type32:
@@ -71,7 +71,7 @@ func changeDouble(dst, a, b []uint64) (down bool) {
 	return any != 0
 }
 
-// divideAll divides a column of DOUBLE by one number.
+// divideAll divides each number of a column of DOUBLE by one number.
 func divideAll(dst []uint64, by float64) {
 	for i, v := range dst {
 		dst[i] = column.FromDouble(column.ToDouble(v) / by)

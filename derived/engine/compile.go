@@ -17,27 +17,27 @@ import (
 type compiler struct {
 	set         *Set
 	program     *program
-	reads       []bool           // of each step: it is computed from an operand
-	walked      []uint32         // of each step: the last walk that met it
-	walks       uint32           // so far: see needsOf
-	needs       map[int32]*Needs // of the metrics, by their last steps
-	users       []uint8          // how often each is taken from or is a metric; 2 stands for more
-	known       map[step]int32   // where each step is
-	byTree      map[treeAt]int32 // where those with operands are
-	instancesOf map[treeAt]int32 // see instances
+	reads       []bool           // of each step: it is computed from a metric
+	walked      []uint32         // of each step: the last walk of collectNeeds that met it
+	walks       uint32           // of collectNeeds, so far
+	needs       map[int32]*Needs // of the metrics, by the steps of their values
+	users       []uint8          // of each step: how many steps or metrics take its result; many stands for more
+	known       map[step]int32   // the position of each step
+	byTree      map[treeAt]int32 // the steps of trees with operands
+	instancesOf map[treeAt]int32 // the steps that addInstances returned
 	patternOf   map[string]int32
 	textOf      map[string]int32
 	factorOf    map[units.Factor]int32
 	unitsOf     map[[2]pdu.Units]int32
 }
 
-// treeAt is a tree as it was so many samples ago.
+// treeAt is a tree, computed from the sample of an age.
 type treeAt struct {
 	tree *check.Node
 	age  uint8
 }
 
-// newCompiler makes a compiler for about n steps.
+// newCompiler returns a compiler with room for about n steps.
 func newCompiler(s *Set, n int) *compiler {
 	return &compiler{
 		set: s, program: &program{steps: make([]step, 0, n)},
@@ -56,13 +56,13 @@ func (c *compiler) addMetric(m *Metric) {
 	c.users[m.root] = many
 }
 
-// many is the users of a step whose result has to stay.
+// many is the number of users from which on the result of a step cannot be in a register.
 const many = 2
 
-// finishProgram gives the program away.
+// finishProgram returns the program. No steps can be added afterwards.
 func (c *compiler) finishProgram() *program {
 	p := c.program
-	if n := len(p.steps); cap(p.steps) > n+n/8 { // more was reserved
+	if n := len(p.steps); cap(p.steps) > n+n/8 { // the estimate was too high
 		p.steps = slices.Clone(p.steps)
 	}
 	p.kept = make([]bool, len(p.steps))
@@ -73,7 +73,8 @@ func (c *compiler) finishProgram() *program {
 	return p
 }
 
-// add appends a step unless the program has it already. A step over constants alone is computed now.
+// add appends a step, unless the program has it already, and returns its position. A step over constants is computed
+// now, and becomes a constant.
 func (c *compiler) add(s step) int32 {
 	if i, ok := c.known[s]; ok {
 		return i
@@ -89,7 +90,7 @@ func (c *compiler) add(s step) int32 {
 	reads := s.op == opOperand
 	uses := uint8(1)
 	if s.op == opTernary && !s.setA && s.set {
-		uses = many // the result of one is that of the other
+		uses = many // the operand's column becomes the result: see selectWhole
 	}
 	s.takes(func(k int32) {
 		c.users[k] = min(many, c.users[k]+uses)
@@ -99,8 +100,8 @@ func (c *compiler) add(s step) int32 {
 	return i
 }
 
-// foldConstants computes a step if all it takes are single numbers that never change. What computes numbers from numbers is
-// from opConvert to opEach.
+// foldConstants computes a step whose operands are all constants, and returns false for any other. The steps from
+// opConvert to opEach compute numbers from numbers alone.
 func (c *compiler) foldConstants(s *step) (uint64, bool) {
 	two := s.op == opArith || s.op == opCompare || s.op == opBool || s.op == opPair
 	steps := c.program.steps
@@ -117,8 +118,9 @@ func (c *compiler) foldConstants(s *step) (uint64, bool) {
 	return out[0], true
 }
 
-// addTree returns the step that computes n, as it was age samples ago. A tree may be met again: that of another
-// definition, an operand of delta() and rate() within each other, whose ages meet, and what instances looks at.
+// addTree returns the step that computes n from the sample of an age. A tree with operands is compiled once for each
+// age: definitions share trees, nested delta() and rate() ask for the same age on several ways, and addInstances for
+// trees that are compiled already.
 func (c *compiler) addTree(n *check.Node, age uint8) int32 {
 	if n.Empty {
 		return c.add(step{op: opNothing, typ: n.Type})
@@ -137,6 +139,7 @@ func (c *compiler) addTree(n *check.Node, age uint8) int32 {
 	return at
 }
 
+// addNode adds the step of n after those of its operands.
 func (c *compiler) addNode(n *check.Node, age uint8) int32 {
 	s := step{set: n.InDom != pdu.NoInDom, typ: n.Type}
 	switch e := n.Expr.(type) {
@@ -146,7 +149,7 @@ func (c *compiler) addNode(n *check.Node, age uint8) int32 {
 		s.op = opConst
 		s = s.withValue(n.Value)
 	case *syntax.Unary:
-		if len(n.Kids) == 0 { // a number that fits
+		if len(n.Kids) == 0 { // see check.Node.Fitted
 			s.op = opConst
 			s = s.withValue(n.Value)
 			break
@@ -160,9 +163,10 @@ func (c *compiler) addNode(n *check.Node, age uint8) int32 {
 	case *syntax.Ternary:
 		s.op, s.setA = opTernary, n.Kids[0].InDom != pdu.NoInDom
 		s.first = c.addPaired(n, 0, c.addTruth(c.addTree(n.Kids[0], age)), c.addTree, age)
-		s.second, s.third = c.addPaired(n, 1, c.addTree(n.Kids[1], age), c.addTree, age), c.addPaired(n, 2, c.addTree(n.Kids[2], age), c.addTree, age)
+		s.second = c.addPaired(n, 1, c.addTree(n.Kids[1], age), c.addTree, age)
+		s.third = c.addPaired(n, 2, c.addTree(n.Kids[2], age), c.addTree, age)
 	case *syntax.Select:
-		s.op, s.first, s.entry = opSelect, c.addTree(n.Kids[0], age), addEntry(c.textOf, &c.program.texts, e.Instance, e.Instance)
+		s.op, s.first, s.entry = opSelect, c.addTree(n.Kids[0], age), c.addText(e.Instance)
 		s.domain, s.age = n.InDom, age
 	case *syntax.Call:
 		return c.addCall(e, n, s, age)
@@ -172,7 +176,7 @@ func (c *compiler) addNode(n *check.Node, age uint8) int32 {
 	return c.add(s)
 }
 
-// addCall makes the step that a function's row names of s, which has the type of the result.
+// addCall adds the step that the row of a function names. s has the type of the result, and whether it is a set.
 func (c *compiler) addCall(e *syntax.Call, n *check.Node, s step, age uint8) int32 {
 	s.op = functions[e.Func].step
 	if s.op == opConst {
@@ -205,7 +209,8 @@ func (c *compiler) addCall(e *syntax.Call, n *check.Node, s step, age uint8) int
 		return c.addConvert(c.addPairs(n, s, 0, len(n.Kids), age), n.Type)
 	case opDefault:
 		y := n.Kids[1]
-		s.second, s.third, s.age = c.addPaired(n, 1, c.addConvert(c.addTree(y, age), n.Type), c.addInstances, age), s.first, age
+		s.second = c.addPaired(n, 1, c.addConvert(c.addTree(y, age), n.Type), c.addInstances, age)
+		s.third, s.age = s.first, age
 		if s.setB = y.InDom != pdu.NoInDom; s.set && !s.setB {
 			s.third = c.addInstances(x, age)
 		}
@@ -238,7 +243,7 @@ func (c *compiler) addCall(e *syntax.Call, n *check.Node, s step, age uint8) int
 	return at
 }
 
-// addSeconds makes what a time comes to per second, as n is, of seconds.
+// addSeconds converts the rate of a time to seconds per second, if n has a conversion.
 func (c *compiler) addSeconds(at int32, n *check.Node) int32 {
 	if n.Converter == nil {
 		return at
@@ -247,9 +252,10 @@ func (c *compiler) addSeconds(at int32, n *check.Node) int32 {
 	return c.addScale(at, factor)
 }
 
-// addBinary brings the operands to a common scale and type and then applies the operator.
+// addBinary adds steps that convert the operands to a common scale and type, apply the operator, and convert to the
+// type of the result.
 func (c *compiler) addBinary(e *syntax.Binary, n *check.Node, age uint8) int32 {
-	if len(n.Kids) == 0 { // decided by an operand that decides alone
+	if len(n.Kids) == 0 { // its left operand has decided it
 		return c.add(step{op: opConst, typ: n.Type}.withValue(n.Value))
 	}
 	x, y := n.Kids[0], n.Kids[1]
@@ -258,7 +264,9 @@ func (c *compiler) addBinary(e *syntax.Binary, n *check.Node, age uint8) int32 {
 		setA: x.InDom != pdu.NoInDom, setB: y.InDom != pdu.NoInDom,
 	}
 	if e.Op.Boolean() {
-		s.op, s.first, s.second = opBool, c.addPaired(n, 0, c.addTruth(c.addTree(x, age)), c.addTree, age), c.addPaired(n, 1, c.addTruth(c.addTree(y, age)), c.addTree, age)
+		s.op = opBool
+		s.first = c.addPaired(n, 0, c.addTruth(c.addTree(x, age)), c.addTree, age)
+		s.second = c.addPaired(n, 1, c.addTruth(c.addTree(y, age)), c.addTree, age)
 		return c.add(s)
 	}
 	common := n.Type
@@ -276,8 +284,9 @@ func (c *compiler) addBinary(e *syntax.Binary, n *check.Node, age uint8) int32 {
 	return c.addConvert(c.add(s), n.Type)
 }
 
-// addPaired is the values of operand i of n for the instances that n has: of groups, those of other groups with the same names, or for each
-// instance that of its group. at is the step of the operand; the one of an operand over these instances is made by tree.
+// addPaired returns the step with the values of operand i of n for the instances of n. at is the step of the operand.
+// Values of groups in another domain become those of the groups with the same names; values of groups of n's instances
+// are spread over these. The instances are those of another operand, whose step tree returns.
 func (c *compiler) addPaired(n *check.Node, i int, at int32, tree func(*check.Node, uint8) int32, age uint8) int32 {
 	k := n.Kids[i]
 	s := step{typ: c.program.steps[at].typ, set: true, first: at}
@@ -297,7 +306,7 @@ func (c *compiler) addPaired(n *check.Node, i int, at int32, tree func(*check.No
 	return c.add(s)
 }
 
-// addOperand is one of several numbers that meet in a type, in the scale and the type in which that is computed.
+// addOperand returns the step of operand i of n, converted to the common type and scale in which n is computed.
 func (c *compiler) addOperand(n *check.Node, i int, common pdu.Type, age uint8) int32 {
 	at := c.addConvert(c.addConvert(c.addTree(n.Kids[i], age), common), computedType(common))
 	if n.Factors != nil {
@@ -306,8 +315,8 @@ func (c *compiler) addOperand(n *check.Node, i int, common pdu.Type, age uint8) 
 	return c.addPaired(n, i, at, c.addTree, age)
 }
 
-// addPairs applies a function of two to some operands: to what comes of the first half and what comes of the second, so that many
-// operands make no long chain. s has all but the operands.
+// addPairs applies a function of two operands to several: to the result for the first half of them and the result for
+// the second half, so that many operands do not make a long chain. s has everything but the operands.
 func (c *compiler) addPairs(n *check.Node, s step, from, to int, age uint8) int32 {
 	if to-from == 1 {
 		return c.addOperand(n, from, n.Type, age)
@@ -319,7 +328,8 @@ func (c *compiler) addPairs(n *check.Node, s step, from, to int, age uint8) int3
 	return c.add(s)
 }
 
-// instancesOp is the step of what chooses among the instances of its operand, adds to them, groups or keeps them; 0 for all else.
+// instancesOp returns the operation of a node whose instances are not those that its operands share, 0 for any other
+// node.
 func instancesOp(n *check.Node) stepOp {
 	switch e := n.Expr.(type) {
 	case *syntax.Select:
@@ -335,8 +345,9 @@ func instancesOp(n *check.Node) stepOp {
 	return 0
 }
 
-// addInstances is a step with the instances for which n could have a value: those that its operands share, also where a rate has
-// no earlier sample. Its numbers mean nothing.
+// addInstances returns a step whose instances are those for which n could have a value: those that its operands share,
+// even if a rate has no earlier sample. Its numbers mean nothing. default(x, y) needs it, as y stands for missing
+// values of x.
 func (c *compiler) addInstances(n *check.Node, age uint8) int32 {
 	of := n
 	for of.Other != nil {
@@ -374,7 +385,7 @@ func (c *compiler) addInstances(n *check.Node, age uint8) int32 {
 	return at
 }
 
-// setKey makes s find the keys of groups.
+// setKey sets the fields of s from which grouping takes the keys.
 func (c *compiler) setKey(s *step, k *check.GroupKey, age uint8) {
 	if k.Metric != nil {
 		s.key, s.second = group.KeyMetric, c.addTree(k.Metric, age)
@@ -382,13 +393,13 @@ func (c *compiler) setKey(s *step, k *check.GroupKey, age uint8) {
 	}
 	switch key := k.By.Key.(*syntax.Literal); key.Kind {
 	case syntax.LabelName:
-		s.key, s.entry = group.KeyLabel, addEntry(c.textOf, &c.program.texts, key.Text, key.Text)
+		s.key, s.entry = group.KeyLabel, c.addText(key.Text)
 	default:
 		s.key, s.entry = group.KeyPattern, c.addPattern(key.Text)
 	}
 }
 
-// computedType is the type in which numbers of a type are computed.
+// computedType returns the type in which numbers of a type are computed: FLOAT is computed in DOUBLE.
 func computedType(t pdu.Type) pdu.Type {
 	if t == pdu.TypeFloat {
 		return pdu.TypeDouble
@@ -396,7 +407,7 @@ func computedType(t pdu.Type) pdu.Type {
 	return t
 }
 
-// addConvert brings a column of numbers to another type, unless its bits are the same in both.
+// addConvert adds a step that converts numbers to another type, unless their bits are the same in both.
 func (c *compiler) addConvert(a int32, to pdu.Type) int32 {
 	from := c.program.steps[a].typ
 	if conversion(from, to) == nil {
@@ -405,13 +416,17 @@ func (c *compiler) addConvert(a int32, to pdu.Type) int32 {
 	return c.add(step{op: opConvert, typ: to, from: from, set: c.program.steps[a].set, first: a})
 }
 
+// addScale adds a step that applies a factor, unless that changes nothing.
 func (c *compiler) addScale(a int32, f units.Factor) int32 {
 	if f.Trivial() {
 		return a
 	}
-	return c.add(step{op: opScale, typ: pdu.TypeDouble, set: c.program.steps[a].set, first: a, entry: addEntry(c.factorOf, &c.program.factors, f, f)})
+	s := step{op: opScale, typ: pdu.TypeDouble, set: c.program.steps[a].set, first: a}
+	s.entry = addEntry(c.factorOf, &c.program.factors, f, f)
+	return c.add(s)
 }
 
+// addTruth adds a step that makes numbers truth values, unless they are.
 func (c *compiler) addTruth(a int32) int32 {
 	if op := c.program.steps[a].op; op == opCompare || op == opBool || op == opNot || op == opTruth {
 		return a
@@ -419,6 +434,7 @@ func (c *compiler) addTruth(a int32) int32 {
 	return c.add(step{op: opTruth, typ: pdu.TypeU32, from: c.program.steps[a].typ, set: c.program.steps[a].set, first: a})
 }
 
+// addPattern returns the entry of a pattern.
 func (c *compiler) addPattern(text string) int32 {
 	if i, ok := c.patternOf[text]; ok {
 		return i
@@ -430,7 +446,12 @@ func (c *compiler) addPattern(text string) int32 {
 	return addEntry(c.patternOf, &c.program.patterns, text, re)
 }
 
-// addEntry returns where a list has the item of a key, and appends it if the key is new.
+// addText returns the entry of a text.
+func (c *compiler) addText(text string) int32 {
+	return addEntry(c.textOf, &c.program.texts, text, text)
+}
+
+// addEntry returns the position of the item of a key in a list, and appends the item if the key is new.
 func addEntry[K comparable, T any](known map[K]int32, list *[]T, key K, item T) int32 {
 	if i, ok := known[key]; ok {
 		return i

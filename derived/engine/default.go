@@ -4,8 +4,9 @@ import (
 	"pmdaderived/derived/column"
 )
 
-// defaultValues takes the values of an operand where they are finite, else those of another one. The instances are those that the first
-// could have or has, and those of the second if that is a set. An error that is taken is the result.
+// defaultValues takes the values of the first operand that are finite, and those of the second one for all other
+// instances. The instances are those of the third operand, which the first one could have, or those that the first one
+// has, and those of the second if that is a set. If an error is taken for an instance, the error is the result.
 func (e *Evaluation) defaultValues(i int32, s *step, c *cell) {
 	x := e.step(s.first)
 	switch {

@@ -6,42 +6,42 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Evaluation computes metrics of a Set from one sample and the history that came before it. What
-// metrics share is computed once, and nothing that is not asked for. Not safe for concurrent use; meant
-// to be kept and Reset, as it owns the memory of all results.
+// Evaluation computes metrics of a Set from a sample and the older samples of its history. Each step is computed when a
+// metric that needs it is asked for, and once, however many metrics share it. An Evaluation is not safe for concurrent
+// use. It owns the memory of all results: keep it, and Reset it for each sample.
 type Evaluation struct {
 	set     *Set
 	history []Sample // newest first
 	round   uint32
-	steps   []step // of the program
-	slots   []slot // of these
+	steps   []step // of the set's program
+	slots   []slot // of the steps
 
-	results   *Results // of the windows; nil: not known
+	results   *Results // of the windows; nil: unknown
 	registers registers
 	scratch   *blocks       // nil: not needed yet
 	groups    *group.Groups // nil: not needed yet
 }
 
-// NewEvaluation makes an evaluation without samples; every metric has no values yet.
+// NewEvaluation returns an evaluation without samples, in which no metric has values.
 func (s *Set) NewEvaluation() *Evaluation {
 	return &Evaluation{set: s, round: 1, steps: s.program.steps, slots: make([]slot, len(s.program.steps))}
 }
 
-// SetGroups makes e number groups as others do that have the same.
+// SetGroups makes e take the numbers of groups from g, which other evaluations can share.
 func (e *Evaluation) SetGroups(g *group.Groups) { e.groups = g }
 
-// Set is the set that e evaluates.
+// Set returns the set that e evaluates.
 func (e *Evaluation) Set() *Set { return e.set }
 
-// Reset gives e the samples to compute from, newest first: a first one, and the older ones that
-// delta() and rate() compare it with, as far as there are any. The results of earlier calls of
-// Value become invalid.
+// Reset gives e the samples to compute from, newest first: the current one, and the older ones that delta() and rate()
+// compare it with, as far as they exist. The results of earlier calls of Value become invalid, and the results of
+// windows are unset.
 func (e *Evaluation) Reset(history ...Sample) {
 	clear(e.history)
 	e.results = nil
 	e.history = append(e.history[:0], history...)
 	e.registers.shrink()
-	if e.round++; e.round == 0 { // results of 2³² rounds ago would count again
+	if e.round++; e.round == 0 { // results of 2³² rounds ago would be valid again
 		for i := range e.slots {
 			e.slots[i].round = 0
 		}
@@ -49,8 +49,8 @@ func (e *Evaluation) Reset(history ...Sample) {
 	}
 }
 
-// Value computes a metric. The result is valid until the next Reset. A metric with an error has
-// the code pdu.ErrBadDerive; one whose history is too short has no values.
+// Value returns the values of a metric, valid until the next Reset. A metric with an error has the code
+// pdu.ErrBadDerive. A metric that needs older samples than e has no values.
 func (e *Evaluation) Value(m *Metric) *column.Vector {
 	if m.Err != nil {
 		return &column.Vector{Code: pdu.ErrBadDerive}
@@ -58,7 +58,7 @@ func (e *Evaluation) Value(m *Metric) *column.Vector {
 	return e.step(m.root)
 }
 
-// sample returns the sample of an age, nil if there is none so old.
+// sample returns the sample of an age, nil if e has none.
 func (e *Evaluation) sample(age uint8) Sample {
 	if int(age) >= len(e.history) {
 		return nil
@@ -66,6 +66,8 @@ func (e *Evaluation) sample(age uint8) Sample {
 	return e.history[age]
 }
 
+// step returns the result of a step. It computes the step unless that has happened since the last Reset, and then gives
+// back the registers of the operands.
 func (e *Evaluation) step(i int32) *column.Vector {
 	slot := &e.slots[i]
 	if slot.round == e.round {
@@ -157,20 +159,21 @@ func (e *Evaluation) step(i int32) *column.Vector {
 	return &c.v
 }
 
-// setNumber makes a number the only one of the result.
+// setNumber makes v the only number of the result.
 func (c *cell) setNumber(v uint64) {
 	c.single[0] = v
 	c.v.Bits = c.single[:]
 }
 
-// isUsual reports whether the values of a metric can be taken as they are. From here on a
-// result that is a set and has values has Insts, any other has none.
+// isUsual reports whether a step can take values of a sample or a window as they are. From here on, a result has Insts
+// if and only if it is a set and has values.
 func isUsual(v *column.Vector, s *step) bool {
 	n := v.Len()
 	return v.Code >= 0 && v.Type == s.typ && s.set == (v.Insts != nil) && (n == 1 || n > 1 && s.set)
 }
 
-// setUnusual takes what is left of values that cannot be taken as they are.
+// setUnusual takes values that are not as the metadata says: it sets their error, one that they cause, or the one value
+// of a singular metric.
 func (c *cell) setUnusual(s *step, v *column.Vector) {
 	switch {
 	case v == nil:
@@ -179,7 +182,7 @@ func (c *cell) setUnusual(s *step, v *column.Vector) {
 	case v.Len() == 0:
 	case v.Type != s.typ || s.set:
 		c.v.Code = pdu.ErrType // the metric is no longer what it was when the set was made
-	default: // an agent may give a singular value an instance, which means nothing
+	default: // some agents give a singular value an instance, which means nothing
 		c.setOne(v, 0, nil)
 	}
 }
@@ -212,8 +215,8 @@ func (e *Evaluation) unary(i int32, s *step, c *cell) {
 	e.set.program.unary(s, e.makeNumbers(i, c, len(a.Bits)), a.Bits)
 }
 
-// binary pairs the values of two sets by instance, and a single value with every value of a set. Of two errors the left one
-// is the result.
+// binary pairs the values of two sets by instance, and a single value with each value of a set. Of two errors the left
+// one is the result.
 func (e *Evaluation) binary(i int32, s *step, c *cell) {
 	a, b := e.step(s.first), e.step(s.second)
 	switch {
@@ -242,7 +245,7 @@ func (e *Evaluation) binary(i int32, s *step, c *cell) {
 	e.apply(s.binary(), e.makeNumbers(i, c, n), &x, &y)
 }
 
-// apply computes dst from two columns by a loop over plain ones.
+// apply computes dst from two columns with a loop that takes plain ones.
 func (e *Evaluation) apply(loop func(dst, a, b []uint64), dst []uint64, x, y *source) {
 	if x.plain() && y.plain() {
 		loop(dst, x.bits[:len(dst)], y.bits[:len(dst)])
@@ -282,7 +285,8 @@ func (e *Evaluation) aggregate(s *step, c *cell) {
 	}
 }
 
-// number is the constant that a step computes with, if its function has one.
+// number returns the number among the arguments of the step's function. If the function has none, the result means
+// nothing.
 func (e *Evaluation) number(s *step) float64 { return column.ToDouble(e.steps[s.third].value()) }
 
 func (e *Evaluation) delta(i int32, s *step, c *cell) {
@@ -293,7 +297,7 @@ func (e *Evaluation) delta(i int32, s *step, c *cell) {
 	}
 }
 
-// zeroChange is 0 for each value once there is an earlier sample.
+// zeroChange is the change of a value that depends on no metric: 0 if there is an earlier sample.
 func (e *Evaluation) zeroChange(i int32, s *step, c *cell) {
 	a := e.step(s.first)
 	switch {
@@ -305,8 +309,8 @@ func (e *Evaluation) zeroChange(i int32, s *step, c *cell) {
 	}
 }
 
-// changeOperands gives the values of now and of the sample before. An error now is the result; an error
-// before just means that there is nothing to compare with.
+// changeOperands returns the values of the current sample and of the one before. A current error is the result. An
+// error before means that the result has no values.
 func (e *Evaluation) changeOperands(s *step, c *cell) (now, before *column.Vector, ok bool) {
 	now, before = e.step(s.first), e.step(s.second)
 	switch {
@@ -319,8 +323,8 @@ func (e *Evaluation) changeOperands(s *step, c *cell) (now, before *column.Vecto
 	return now, before, true
 }
 
-// rate divides the change by the seconds between the samples. A counter that went backwards has
-// been reset: its instance has no value this time.
+// rate divides the change by the seconds between the samples. A counter that went down was reset: its instance has no
+// value.
 func (e *Evaluation) rate(i int32, s *step, c *cell) {
 	a, b, ok := e.changeOperands(s, c)
 	if !ok {
@@ -364,7 +368,7 @@ func (e *Evaluation) rate(i int32, s *step, c *cell) {
 	c.v.Bits = out[:kept]
 }
 
-// setOne makes the value at a position of a the only one of the result.
+// setOne makes one value of a, at a position, the only one of the result.
 func (c *cell) setOne(a *column.Vector, at int, insts *column.InstSet) {
 	switch {
 	case a.Code < 0:
@@ -378,7 +382,7 @@ func (c *cell) setOne(a *column.Vector, at int, insts *column.InstSet) {
 	}
 }
 
-// selectInstance keeps the instance that the domain's agent takes the name to mean.
+// selectInstance takes the value of the instance that the domain's agent returns for a name.
 func (e *Evaluation) selectInstance(s *step, c *cell) {
 	a := e.step(s.first)
 	switch {

@@ -8,7 +8,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// functions is how the functions are computed: a row for each of package syntax.
+// functions says how each function of package syntax is computed.
 //
 //nolint:gochecknoglobals // a table
 var functions = [...]function{
@@ -53,19 +53,25 @@ var functions = [...]function{
 	syntax.CountSample:      {step: opWindow},
 }
 
-// function is how a function is computed.
+// function says how a function is computed.
 type function struct {
-	step   stepOp                                    // that computes it
-	each   func(t pdu.Type, dst, a []uint64)         // of opEach: value by value, of the type of the result, as Vector.Bits holds them
-	pair   func(t pdu.Type) func(dst, a, b []uint64) // of opPair: the loop for two operands, of a type that is not FLOAT
-	ofNone bool                                      // of opAggregate: 0 is the result of no values
-	sorts  bool                                      // of opAggregate: reduce changes the order of the values
+	step stepOp // the operation that computes it
 
-	// Of opAggregate: of one value at least, and the number among the arguments, if there is one.
+	// each is the loop of opEach: it computes dst from a, value by value. t is the type of both, and of the result.
+	each func(t pdu.Type, dst, a []uint64)
+
+	// pair returns the loop of opPair for two operands of a type, which is not FLOAT.
+	pair func(t pdu.Type) func(dst, a, b []uint64)
+
+	ofNone bool // of opAggregate: the result of no values is 0
+	sorts  bool // of opAggregate: reduce changes the order of the values
+
+	// reduce is the loop of opAggregate, for at least one value. n is the number among the arguments, if the function
+	// has one.
 	reduce func(t pdu.Type, a []uint64, n float64) (value uint64)
 }
 
-// absolute takes the sign away. What has no counterpart in its type becomes the largest number.
+// absolute removes the sign. The smallest integer of a type becomes the largest.
 func absolute(t pdu.Type, dst, a []uint64) {
 	for i, v := range a {
 		switch t {
@@ -85,7 +91,7 @@ func absolute(t pdu.Type, dst, a []uint64) {
 	}
 }
 
-// doubles is the loop for a function of DOUBLE.
+// doubles returns the loop for a function of DOUBLE.
 func doubles(f func(float64) float64) func(t pdu.Type, dst, a []uint64) {
 	return func(_ pdu.Type, dst, a []uint64) {
 		for i, v := range a {
@@ -94,7 +100,7 @@ func doubles(f func(float64) float64) func(t pdu.Type, dst, a []uint64) {
 	}
 }
 
-// rounded is the loop for what leaves whole numbers as they are, and makes no minus zero.
+// rounded returns the loop for a function that leaves integers as they are. The result is never minus zero.
 func rounded(f func(float64) float64) func(t pdu.Type, dst, a []uint64) {
 	return func(t pdu.Type, dst, a []uint64) {
 		for i, v := range a {

@@ -8,7 +8,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// nameTable is what is known of the names of a domain, which may be one of groups.
+// nameTable returns the names of a domain, which may be one of groups.
 func (e *Evaluation) nameTable(d pdu.InDom, age uint8) *column.NameTable {
 	if _, ours := e.set.groupDomains[d]; ours {
 		return e.groupNumbers().Table(d)
@@ -16,7 +16,7 @@ func (e *Evaluation) nameTable(d pdu.InDom, age uint8) *column.NameTable {
 	return e.history[age].Names(d)
 }
 
-// groupNumbers is what numbers the groups.
+// groupNumbers returns the Groups that number the groups of e.
 func (e *Evaluation) groupNumbers() *group.Groups {
 	if e.groups == nil {
 		e.groups = group.NewGroups()
@@ -24,7 +24,7 @@ func (e *Evaluation) groupNumbers() *group.Groups {
 	return e.groups
 }
 
-// grouping is how a step groups instances. A code says why it cannot be known.
+// grouping returns the groups of the instances in from, by the key of a step, or the error of the key.
 func (e *Evaluation) grouping(s *step, c *cell, from *column.InstSet) (*group.Grouping, pdu.Code) {
 	d := s.domain
 	k := group.Keys{From: from, Kind: s.key}
@@ -45,7 +45,8 @@ func (e *Evaluation) grouping(s *step, c *cell, from *column.InstSet) (*group.Gr
 	return m.grouping, 0
 }
 
-// aggregateGroups computes an aggregate for each group. What has no values, or an error, has no members that could be counted.
+// aggregateGroups computes an aggregate for each group. Without values there are no groups, and count() of an error has
+// none either.
 func (e *Evaluation) aggregateGroups(i int32, s *step, c *cell) {
 	a := e.step(s.first)
 	f := &functions[s.function()]
@@ -80,7 +81,7 @@ func (e *Evaluation) aggregateGroups(i int32, s *step, c *cell) {
 	e.registers.give(members)
 }
 
-// spreadGroups gives each instance of a set the value of its group.
+// spreadGroups gives each instance of the third operand the value of its group in the first one.
 func (e *Evaluation) spreadGroups(i int32, s *step, c *cell) {
 	a, over := e.step(s.first), e.step(s.third)
 	c.v.Code = min(0, cmp.Or(min(0, a.Code), over.Code))
@@ -104,7 +105,7 @@ func (e *Evaluation) spreadGroups(i int32, s *step, c *cell) {
 	column.Gather(e.makeNumbers(i, c, len(m.join.Right.At)), a.Bits, m.join.Right.At)
 }
 
-// renameGroups makes groups of another domain those of the same names in this one.
+// renameGroups replaces groups of another domain by those with the same names in the step's domain.
 func (e *Evaluation) renameGroups(i int32, s *step, c *cell) {
 	a := e.step(s.first)
 	switch {

@@ -9,14 +9,13 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Kernels are the loops over columns of numbers. All columns of a call have the same length, which
-// is that of dst; unless it says otherwise dst may be one of the operands. Numbers are bits as in
-// Vector.Bits. What type and operator ask for is decided before a loop, not in it, and a loop calls
-// nothing, checks no bounds and, where values can be expected to vary, does not branch.
+// Kernels are the loops over columns of numbers. All columns of a call have the length of dst, which may be one of the
+// operands unless the comment excludes it. Numbers are bits as in column.Vector.Bits. The loop is chosen by type and
+// operator before it begins. It calls no function and checks no bounds, and it does not branch on values that vary.
 //
-// Arithmetic on 32-bit types gives the low 32 bits of that on 64, whatever the signs, so types of
-// one size share their loops. Arithmetic and relations of FLOAT are those of DOUBLE: what has 53 bits, rounded to 24, is what
-// single precision gives.
+// Arithmetic on 32-bit types gives the low 32 bits of that on 64-bit types, whatever the signs, so types of one size
+// share their loops. Arithmetic and relations of FLOAT are computed in DOUBLE: rounding the result to FLOAT gives the
+// same as single precision.
 
 // unary computes a step that takes one column of numbers.
 func (p *program) unary(s *step, dst, a []uint64) {
@@ -71,7 +70,7 @@ func eitherTrue(dst, a, b []uint64) {
 	}
 }
 
-// larger returns the loop for the larger of two numbers; what does not compare is neither.
+// larger returns the loop for the larger of two numbers. NaN is the result if one of them is NaN.
 func larger(t pdu.Type) func(dst, a, b []uint64) {
 	switch t {
 	case pdu.TypeDouble:
@@ -133,7 +132,7 @@ func smallerInteger[T int32 | int64 | uint64](dst, a, b []uint64) {
 	}
 }
 
-// selectLoop takes a where the guard is not 0, else b.
+// selectLoop takes the number of a if the guard is not 0, else that of b.
 func selectLoop(dst, guard, a, b []uint64) {
 	guard, a, b = guard[:len(dst)], a[:len(dst)], b[:len(dst)]
 	for i := range dst {
@@ -145,8 +144,8 @@ func selectLoop(dst, guard, a, b []uint64) {
 	}
 }
 
-// conversion returns the loop that promotes one numeric type to another, nil when the bits are the
-// same in both. Only promotions happen, and the way back from DOUBLE to FLOAT: never from floating point to integer.
+// conversion returns the loop that promotes one numeric type to another, nil if the bits are the same in both. Besides
+// promotions there is only the way back from DOUBLE to FLOAT, and none from floating point to integers.
 func conversion(from, to pdu.Type) func(dst, a []uint64) {
 	switch {
 	case from == to:
@@ -207,8 +206,8 @@ func extended(dst, a []uint64) {
 	}
 }
 
-// scale works in the order of the stock library, so that results agree to the last bit. Dividing by a
-// power of two is multiplying by its reciprocal.
+// scale divides and multiplies in libpcp's order, so that results agree to the last bit. A division by a power of two
+// is a multiplication by its reciprocal.
 func scale(f units.Factor, dst, a []uint64) {
 	dst = dst[:len(a)]
 	fraction, _ := math.Frexp(f.Divisor)
@@ -228,7 +227,7 @@ func scale(f units.Factor, dst, a []uint64) {
 	}
 }
 
-// truths gives 1 for what is not zero: fractions, negative numbers, infinities and NaN too.
+// truths gives 1 for any number but zero, also for fractions, negative numbers, infinities and NaN.
 func truths(t pdu.Type, dst, a []uint64) {
 	mask := uint64(math.MaxUint64)
 	switch t {

@@ -6,8 +6,7 @@ import (
 	"pmdaderived/derived/column"
 )
 
-// match is the instances that a pattern selects from a set under certain names. A cell keeps its
-// last one, which holds while names and instances stay the same.
+// match is the result of a pattern for a set and its names. It is valid as long as both stay the same.
 type match struct {
 	from  *column.InstSet
 	names *column.NameTable
@@ -15,8 +14,8 @@ type match struct {
 	at    []int32 // their positions in from
 }
 
-// matchInstances keeps the instances whose external name, up to its first blank, matches a pattern, or
-// does not match it. An instance without a known name is never kept.
+// matchInstances keeps the instances whose external name, up to its first blank, matches a pattern, or does not match
+// it if the step is negated. An instance without a known name is never kept.
 func (e *Evaluation) matchInstances(i int32, s *step, c *cell) {
 	a := e.step(s.first)
 	switch {
@@ -41,7 +40,7 @@ func (e *Evaluation) matchInstances(i int32, s *step, c *cell) {
 	c.v.Blobs = m.blobs
 }
 
-// applyPattern makes m.match the outcome of a pattern.
+// applyPattern sets m.match for a set and its names.
 func (e *Evaluation) applyPattern(s *step, m *cellMemory, from *column.InstSet, names *column.NameTable) {
 	re := e.set.program.pattern(s)
 	m.ids = m.ids[:0]

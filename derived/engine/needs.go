@@ -9,23 +9,23 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Needs is what a sample must hold for a metric to be computed from it. Every list is sorted and
-// without repetition.
+// Needs lists what a sample must contain so that a metric can be computed from it. Every list is sorted and without
+// repetition.
 type Needs struct {
-	Operands []pdu.PMID // values
-	History  int        // earlier samples, 0 without delta() and rate()
+	Operands []pdu.PMID // metrics whose values it needs
+	History  int        // number of earlier samples, 0 without delta() and rate()
 	Adds     bool       // there is a delta() that is not within a rate(): the values of successive samples add up
 
-	// The rest is what must be known of instance domains.
+	// The other lists are about instance domains.
 	Names     []pdu.InDom // external names of the instances, for matchinst()
 	Members   []pdu.InDom // list of instances, for constants over a domain
-	Selectors []Selector  // instances that a name stands for
-	Labels    []Selector  // labels of instances, by their names
-	Groups    []pdu.InDom // no need: the domains of ours whose groups come from this
-	Windows   []uint32    // places in [Set.Windows] of those whose results it is computed from
+	Selectors []Selector  // instances by their names, for x[name]
+	Labels    []Selector  // labels of instances, for by (label(NAME))
+	Groups    []pdu.InDom // domains of groups that the metric makes: no need
+	Windows   []uint32    // positions in [Set.Windows] of the windows whose results it needs
 }
 
-// Selector is an instance by name, x[name], or a label.
+// Selector is an instance of a domain by its name, or a label of its instances.
 type Selector struct {
 	InDom pdu.InDom
 	Name  string
@@ -35,7 +35,7 @@ func (s Selector) compare(t Selector) int {
 	return cmp.Or(cmp.Compare(s.InDom, t.InDom), cmp.Compare(s.Name, t.Name))
 }
 
-// collectNeeds returns what the step of a tree needs of a sample, with all steps that it takes from.
+// collectNeeds returns the needs of a step and of all steps below it. n is the tree of the step.
 func (c *compiler) collectNeeds(root int32, n *check.Node) Needs {
 	needs := Needs{History: int(n.History), Adds: n.Adds}
 	c.walks++
@@ -66,7 +66,7 @@ func (c *compiler) collectNeeds(root int32, n *check.Node) Needs {
 	return needs
 }
 
-// addDomains adds what others need to know of instance domains.
+// addDomains adds the needs of others that are about instance domains.
 func (n *Needs) addDomains(others *Needs) {
 	n.Names = append(n.Names, others.Names...)
 	n.Members = append(n.Members, others.Members...)
@@ -81,7 +81,7 @@ func distinct[T comparable](list []T, compare func(T, T) int) []T {
 	return slices.Compact(list)
 }
 
-// addStepNeeds adds what a step alone needs.
+// addStepNeeds adds the needs of a step without those of its operands.
 func (c *compiler) addStepNeeds(n *Needs, s *step) {
 	d := s.domain
 	switch of := c.set.groupDomains[d].Of; s.key {
@@ -94,7 +94,7 @@ func (c *compiler) addStepNeeds(n *Needs, s *step) {
 	switch s.op {
 	case opOperand:
 		n.Operands = append(n.Operands, s.pmid())
-	case opWindow: // its operands are sampled apart
+	case opWindow: // the operand of a window is sampled separately
 		n.addDomains(&c.program.window(s).needs)
 		n.Windows = append(n.Windows, uint32(s.entry))
 	case opConstSet:
@@ -111,7 +111,7 @@ func (c *compiler) addStepNeeds(n *Needs, s *step) {
 	}
 }
 
-// addNames adds the names of a domain. Those of groups are known.
+// addNames adds the names of a domain, but not of one of groups: their names are in Groups.
 func (c *compiler) addNames(n *Needs, d pdu.InDom) {
 	if _, ours := c.set.groupDomains[d]; !ours {
 		n.Names = append(n.Names, d)

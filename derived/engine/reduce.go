@@ -10,10 +10,10 @@ import (
 	"pmdaderived/pdu"
 )
 
-// The loops that reduce a column of type t to one number. Floating point numbers are added one after the other: the
-// order decides the last bits.
+// Loops that reduce a column of type t to one number. Floating point numbers are added from first to last: the order
+// decides the last bits.
 
-// total is the sum, in the type itself.
+// total returns the sum, in the type itself.
 func total(t pdu.Type, a []uint64, _ float64) uint64 {
 	switch t {
 	case pdu.TypeDouble:
@@ -39,7 +39,7 @@ func total(t pdu.Type, a []uint64, _ float64) uint64 {
 	return sum
 }
 
-// average is computed in double and given as FLOAT.
+// average returns the mean as FLOAT. It is computed in double precision.
 func average(t pdu.Type, a []uint64, _ float64) uint64 {
 	sum := 0.0
 	if t == pdu.TypeDouble {
@@ -52,14 +52,14 @@ func average(t pdu.Type, a []uint64, _ float64) uint64 {
 	return column.FromFloat(float32(sum / float64(len(a))))
 }
 
-// largest is the maximum of one value at least. It passes over numbers that do not compare, but for the first one.
+// largest returns the maximum of at least one value. NaN is ignored unless it is the first value.
 func largest(t pdu.Type, a []uint64, _ float64) uint64 { return extreme(t, a, 0) }
 
-// smallest is the minimum, likewise: the largest if the order is turned round, which flipping the sign does for floating
-// point, and flipping all bits for integers.
+// smallest returns the minimum likewise: the largest number in the opposite order.
 func smallest(t pdu.Type, a []uint64, _ float64) uint64 { return extreme(t, a, flip(t)) }
 
-// flip is the bits to change so that numbers have the opposite order; what is no number stays none.
+// flip returns the bits to invert so that numbers have the opposite order: the sign of floating point, all bits of
+// integers. NaN stays NaN.
 func flip(t pdu.Type) uint64 {
 	switch t {
 	case pdu.TypeDouble:
@@ -106,8 +106,8 @@ func extremeInteger[T int32 | int64 | uint64](a []uint64, flip uint64) T {
 	return most
 }
 
-// deviation is the standard deviation of all values, not of a sample of more of them. The first value is taken off before they
-// are added: equal values have none.
+// deviation returns the standard deviation of the values as a whole population. The first value is subtracted before
+// they are added, so that the deviation of equal values is 0.
 func deviation(t pdu.Type, a []uint64, _ float64) uint64 {
 	first, sum, squares := t.Float64(a[0]), 0.0, 0.0
 	for _, v := range a {
@@ -121,8 +121,8 @@ func deviation(t pdu.Type, a []uint64, _ float64) uint64 {
 	return column.FromDouble(math.Sqrt(squares / float64(len(a))))
 }
 
-// percentile is the nearest rank: the smallest value that n percent of the values do not exceed. What is not a number does not
-// count.
+// percentile returns the value at the nearest rank: the smallest value that n percent of the values do not exceed. NaN
+// is not counted.
 func percentile(t pdu.Type, a []uint64, n float64) uint64 {
 	none := 0
 	for _, v := range a {
@@ -135,17 +135,18 @@ func percentile(t pdu.Type, a []uint64, n float64) uint64 {
 	return a[at]
 }
 
-// NearestRank is the place, from 1, of the smallest of count values, one at least, that n percent of them do not exceed.
-// n is close to what was written in decimal only: what is above a whole number by no more than that is the whole number.
+// NearestRank returns the rank, from 1, of the smallest of count values that n percent of them do not exceed, at least
+// 1. n is a decimal fraction rounded to a double: a rank that exceeds an integer only by this rounding is the integer.
 func NearestRank(n float64, count int) int {
 	const inexact = 1e-15
 	return max(int(math.Ceil(n*float64(count)/100*(1-inexact))), 1)
 }
 
-// selectNth puts that element of a list in its place that is there in order, before it what comes before it.
+// selectNth reorders a list so that the element at a position is the one that sorting would put there, and no element
+// before it comes after it in the order.
 func selectNth[T any](list []T, at int, order func(x, y T) int) {
 	for rounds := 2 * bits.Len(uint(len(list))); len(list) > 1; rounds-- {
-		if rounds == 0 { // the elements in the middle were ends again and again
+		if rounds == 0 { // bad pivots: sort the rest
 			slices.SortFunc(list, order)
 			return
 		}
@@ -173,7 +174,7 @@ func selectNth[T any](list []T, at int, order func(x, y T) int) {
 	}
 }
 
-// ascending returns the order of numbers; what is not a number comes first.
+// ascending returns the order of numbers of a type. NaN comes first.
 func ascending(t pdu.Type) func(x, y uint64) int {
 	switch t {
 	case pdu.TypeDouble:

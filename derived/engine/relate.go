@@ -6,7 +6,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// relation returns the loop that relates two columns of type t, which is not FLOAT.
+// relation returns the loop that compares two columns of type t, which is not FLOAT.
 func relation(op syntax.Op, t pdu.Type) func(dst, a, b []uint64) {
 	switch t {
 	case pdu.TypeDouble:

@@ -6,20 +6,20 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Set is all metrics of one configuration, bound to one state of the collector's name space and
-// compiled together. It is immutable; a change of either side means a new Set.
+// Set has all metrics of one configuration, bound to one state of the collector's name space and compiled together.
+// Immutable: if one of these changes, make a new Set.
 type Set struct {
 	checked *check.Set
-	metrics []*Metric // as those of checked
+	metrics []*Metric // in the order of checked
 	program *program
 
-	groupDomains map[pdu.InDom]group.Domain // of checked
+	groupDomains map[pdu.InDom]group.Domain // those of checked
 }
 
 // Metric is a definition bound to a collector, with the steps that compute it. Immutable.
 type Metric struct {
 	*check.Metric
-	root  int32 // step that computes it
+	root  int32 // the step that computes its value
 	needs Needs
 	set   *Set
 }
@@ -34,7 +34,7 @@ func NewSet(checked *check.Set) *Set {
 		s.metrics[i] = &metrics[i]
 		length += len(m.Definition.Text)
 	}
-	const usual = 10 // characters of an expression for each step
+	const usual = 10 // characters of an expression per step
 	compile := newCompiler(s, length/usual)
 	for _, m := range checked.Ordered() {
 		if m.Err == nil {
@@ -57,11 +57,11 @@ func (s *Set) Lookup(name string) (*Metric, bool) {
 	return s.metrics[m.Index], true
 }
 
-// Steps is how many steps compute all metrics.
+// Steps returns the number of steps that compute all metrics.
 func (s *Set) Steps() int { return len(s.program.steps) }
 
-// GroupDomains are the instance domains of ours that metrics of the set have, or what they are computed from; read-only.
+// GroupDomains returns the instance domains of groups that the metrics of the set use; read-only.
 func (s *Set) GroupDomains() map[pdu.InDom]group.Domain { return s.groupDomains }
 
-// Needs tells what m must find in a sample; read-only.
+// Needs returns what m needs of a sample; read-only. Windows that it uses have needs of their own: see Fetches.
 func (m *Metric) Needs() *Needs { return &m.needs }

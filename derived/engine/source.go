@@ -4,24 +4,23 @@ import (
 	"pmdaderived/derived/column"
 )
 
-// blockSize is how many numbers are brought into line at a time, in memory that stays in the cache.
+// blockSize is the number of values that are gathered at a time, in memory that stays in the cache.
 const blockSize = 512
 
-// blocks is scratch space for the operands of one step.
+// blocks is scratch memory for the two operands of a step.
 type blocks [2][blockSize]uint64
 
-// source is where an operand's numbers come from: those of a vector that are at certain places, or
-// one number again and again.
+// source is a column of numbers that a loop reads: the numbers at some places of a vector, or one number repeated.
 type source struct {
 	bits []uint64
 	column.Places
-	single bool // all are bits[0]
+	single bool // the column is bits[0], repeated
 }
 
-// plain reports whether the numbers lie in order as they are.
+// plain reports whether the column is bits as it is.
 func (c *source) plain() bool { return c.At == nil && !c.single }
 
-// fillScratch prepares scratch space for the blocks of a column of n numbers.
+// fillScratch prepares scratch memory for the blocks of a column of n numbers: a repeated number is written once.
 func (c *source) fillScratch(scratch *[blockSize]uint64, n int) {
 	if !c.single {
 		return
@@ -33,7 +32,8 @@ func (c *source) fillScratch(scratch *[blockSize]uint64, n int) {
 	}
 }
 
-// block returns n numbers from a position on, at most block, if need be in scratch space.
+// block returns n numbers from a position on, at most blockSize. Numbers that are not adjacent are gathered in scratch
+// memory.
 func (c *source) block(scratch *[blockSize]uint64, from, n int) []uint64 {
 	switch {
 	case c.single:
@@ -50,21 +50,22 @@ func (c *source) block(scratch *[blockSize]uint64, from, n int) []uint64 {
 	return out
 }
 
-// fit returns a slice of length n that uses the memory of buf if that is enough and not far too much.
+// fit returns a slice of length n. It uses the memory of buf unless that is too small or far too large.
 func fit[T any](buf []T, n int) []T {
-	const small = 1024 // elements: not worth giving back
+	const small = 1024 // elements: too few to give back
 	if n > cap(buf) || n > 0 && cap(buf) > max(small, 4*n) {
 		return make([]T, n)
 	}
 	return buf[:n]
 }
 
-// registers are the columns that steps hand to the only step that takes from them. With them an expression of fifty operators
-// holds 40 to 73 bytes a value (BenchmarkMemory/fifty), without them 8 more for each operator.
+// registers are the columns of results that only one step takes. They are reused as soon as that step is computed: an
+// expression of fifty operators needs 40 to 73 bytes a value (BenchmarkMemory/fifty), without registers 8 more for each
+// operator.
 type registers struct {
 	free [][]uint64 // few: as many as the deepest expression needs at a time
-	peak int        // the longest column since the last rest
-	idle int        // rounds since then
+	peak int        // the longest column since the last shrink
+	idle int        // rounds since the last shrink
 }
 
 // take returns room for n numbers.
@@ -79,7 +80,7 @@ func (r *registers) take(n int) []uint64 {
 	switch {
 	case last < 0:
 		return make([]uint64, n)
-	case best < 0: // all are too short: one makes room, so that the list does not grow
+	case best < 0: // all are too short: one is dropped, so that the list does not grow
 		r.free = r.free[:last]
 		return make([]uint64, n)
 	}
@@ -89,9 +90,10 @@ func (r *registers) take(n int) []uint64 {
 	return buf[:n]
 }
 
+// give makes a register available again.
 func (r *registers) give(buf []uint64) { r.free = append(r.free, buf) }
 
-// shrink gives back memory that was not needed for some rounds. No register is in use.
+// shrink drops registers that were far too large for some rounds. No register may be in use.
 func (r *registers) shrink() {
 	const rounds = 64
 	if r.idle++; r.idle < rounds {

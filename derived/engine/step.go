@@ -8,40 +8,40 @@ import (
 	"pmdaderived/pdu"
 )
 
-// stepOp is what a step does to the columns it takes.
+// stepOp is the operation of a step. The comments show the operands, as first, second and third, and the result.
 type stepOp uint8
 
 const (
-	opOperand   stepOp = iota + 1 // ( -- values of a metric in the sample of the step's age )
+	opOperand   stepOp = iota + 1 // ( -- values of a metric )
 	opConst                       // ( -- one number )
 	opConstSet                    // ( -- the number for every instance of a domain )
-	opWindow                      // ( -- what a window comes to )
+	opWindow                      // ( -- result of a window )
 	opNothing                     // ( -- no values )
 	opConvert                     // ( a -- a as another numeric type )
-	opScale                       // ( a -- a as DOUBLE, divided and multiplied )
+	opScale                       // ( a -- a times a factor, as DOUBLE )
 	opRescale                     // ( a -- a in other units, same type )
 	opArith                       // ( a b -- a+b … ), all of one type
 	opCompare                     // ( a b -- a<b … as U32 ), both of type from
 	opTruth                       // ( a -- 1 where a is not 0, else 0, as U32 )
 	opBool                        // ( a b -- a&b … ), both truths
-	opPair                        // ( a b -- the larger of both … )
-	opNot                         // ( a -- 1-a ), a truth
+	opPair                        // ( a b -- max(a, b) … ), numbers of two operands by a function
+	opNot                         // ( a -- !a ), of a truth
 	opNegate                      // ( a -- -a )
-	opEach                        // ( a -- a function of each value of a )
-	opAggregate                   // ( a -- sum of a … ), one value
+	opEach                        // ( a -- abs(a) … ), each value by a function
+	opAggregate                   // ( a -- sum(a) … ), one value
 	opCount                       // ( a -- number of values )
-	opDelta                       // ( a b -- a minus b ), b one sample older
-	opRate                        // ( a b -- a minus b per second )
-	opUnchanged                   // ( a -- 0 for each value ), delta() and rate() of what no metric decides
+	opDelta                       // ( a b -- a-b ), b is one sample older
+	opRate                        // ( a b -- a-b per second ), b is one sample older
+	opUnchanged                   // ( a -- 0 for each value ), delta() and rate() of constants
 	opScalar                      // ( a -- its first value )
 	opSelect                      // ( a -- its value for one instance )
 	opMatch                       // ( a -- its values for matching instances )
 	opTop                         // ( a -- its k largest values, or smallest )
 	opTernary                     // ( g a b -- a where g is not 0, else b )
 	opDefault                     // ( a b c -- a where it has a finite value, else b, for the instances of c )
-	opGroup                       // ( a -- sum of a … for each group ), or ( a key -- … )
-	opSpread                      // ( a b -- for each instance of b the value of its group in a ), or ( a key b -- … )
-	opRename                      // ( a -- a over groups of the same names in another domain )
+	opGroup                       // ( a [key] -- sum(a) … for each group )
+	opSpread                      // ( a [key] b -- for each instance of b the value of its group in a ), b is third
+	opRename                      // ( a -- a over the groups with the same names in another domain )
 	opSame                        // ( a -- a ), which takes no step
 )
 
@@ -49,38 +49,42 @@ const (
 // so a program holds each once, whichever definitions it is for. It is small: there are a lot of them.
 type step struct {
 	op      stepOp
-	set     bool          // the metadata gives the result an instance domain
+	set     bool          // the result has an instance domain
 	setA    bool          // likewise the first operand
 	setB    bool          // likewise the second
 	variant bool          // see negated and ofCounter
 	word    uint8         // see operator and function
 	key     group.KeyKind // of opGroup and opSpread: the source of the keys
-	age     uint8         // of the sample that it reads, 0 is the newest; of opAggregate, opCount, opDefault: of the oldest that it must have
-	typ     pdu.Type      // of the result
-	from    pdu.Type      // of the operands
 
-	// The operands, which are steps: first, second and third in the order of the comments at stepOp. The key of opGroup and
-	// opSpread is second if it is a metric. A number among the arguments of a function is third: of opAggregate, opGroup and
-	// opTop. opConst and opConstSet have no operands: first and second are the halves of their value.
+	// age is that of the sample that the step reads: 0 is the newest. opAggregate, opCount and opDefault have no values
+	// unless there is a sample of this age.
+	age uint8
+
+	typ  pdu.Type // of the result
+	from pdu.Type // of the operands
+
+	// The operands, which are steps: first, second and third in the order of the comments at stepOp. The key of opGroup
+	// and opSpread is second if it is a metric. A number among the arguments of a function is third: of opAggregate,
+	// opGroup and opTop. opConst and opConstSet have no operands: first and second are the halves of their value.
 	first, second, third int32
 
 	domain pdu.InDom // of opConstSet, opSelect and opMatch: the instances; of opGroup, opSpread and opRename: the groups
 	entry  int32     // what else the step needs: see pmid, operandDomain, and the methods of program
 }
 
-// value is the number of opConst and opConstSet.
+// value returns the number of opConst and opConstSet.
 func (s *step) value() uint64 { return uint64(uint32(s.first)) | uint64(uint32(s.second))<<32 }
 
-// withValue is s as a constant with a number.
+// withValue returns s as a constant with a number.
 func (s step) withValue(value uint64) step {
 	s.first, s.second = int32(uint32(value)), int32(uint32(value>>32))
 	return s
 }
 
-// operator is that of opArith, opCompare and opBool.
+// operator returns that of opArith, opCompare and opBool.
 func (s *step) operator() syntax.Op { return syntax.Op(s.word) }
 
-// function is that of opPair, opAggregate, opEach, opTop and opGroup.
+// function returns that of opPair, opAggregate, opEach, opTop and opGroup.
 func (s *step) function() syntax.Func { return syntax.Func(s.word) }
 
 // negated reports whether opMatch keeps the instances that do not match.
@@ -89,16 +93,16 @@ func (s *step) negated() bool { return s.variant }
 // ofCounter reports whether the operand of opRate is a counter.
 func (s *step) ofCounter() bool { return s.variant }
 
-// pmid is the metric of opOperand.
+// pmid returns the metric of opOperand.
 func (s *step) pmid() pdu.PMID { return pdu.PMID(uint32(s.entry)) }
 
-// operandDomain is the domain of the groups that opRename finds the names of.
+// operandDomain returns the domain of opRename's operand.
 func (s *step) operandDomain() pdu.InDom { return pdu.InDom(uint32(s.entry)) }
 
-// program is the steps of all metrics of a Set. Every step comes after those that it takes from.
+// program has the steps of all metrics of a Set. Every step comes after those that it takes from.
 type program struct {
 	steps      []step
-	kept       []bool // of each step: the result stays where it is, because not just one step takes it or it is one number
+	kept       []bool // of each step: the result is in no register, because several steps take it or it is one number
 	patterns   []*pattern.Regexp
 	converters []*units.Converter
 	factors    []units.Factor
@@ -106,25 +110,25 @@ type program struct {
 	windows    []*Window
 }
 
-// factor is that of opScale.
+// factor returns that of opScale.
 func (p *program) factor(s *step) units.Factor { return p.factors[s.entry] }
 
-// converter is that of opRescale.
+// converter returns that of opRescale.
 func (p *program) converter(s *step) *units.Converter { return p.converters[s.entry] }
 
-// pattern is that of opMatch, and of opGroup and opSpread with group.KeyPattern.
+// pattern returns that of opMatch, and of opGroup and opSpread with group.KeyPattern.
 func (p *program) pattern(s *step) *pattern.Regexp { return p.patterns[s.entry] }
 
-// text is the instance of opSelect, and the label of opGroup and opSpread with group.KeyLabel.
+// text returns the instance of opSelect, and the label of opGroup and opSpread with group.KeyLabel.
 func (p *program) text(s *step) string { return p.texts[s.entry] }
 
-// window is that of opWindow.
+// window returns that of opWindow.
 func (p *program) window(s *step) *Window { return p.windows[s.entry] }
 
-// takes calls yield for the steps that s takes from.
+// takes calls yield for the steps whose results s takes.
 func (s *step) takes(yield func(int32)) {
 	if s.op <= opNothing {
-		return // the first ones make a column of none
+		return // they have no operands
 	}
 	yield(s.first)
 	switch s.op {

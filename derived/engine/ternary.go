@@ -5,8 +5,8 @@ import (
 	"pmdaderived/pdu"
 )
 
-// ternary selects between two operands, for each instance if the guard is a set. Only what is
-// selected matters: the other operand may be an error or have no values.
+// ternary selects between two operands, for each instance if the guard is a set. The operand that is not selected may
+// have an error or no values.
 func (e *Evaluation) ternary(i int32, s *step, c *cell) {
 	guard := e.step(s.first)
 	switch {
@@ -22,8 +22,8 @@ func (e *Evaluation) ternary(i int32, s *step, c *cell) {
 	}
 }
 
-// selectWhole makes one operand the result. A single value becomes one for each instance of the other
-// operand where the result is a set.
+// selectWhole makes one operand the result. If the result is a set and the operand a single value, each instance of the
+// other operand gets that value.
 func (e *Evaluation) selectWhole(i int32, s *step, c *cell, chosen, other *column.Vector) {
 	switch {
 	case chosen.Code < 0:
@@ -31,7 +31,7 @@ func (e *Evaluation) selectWhole(i int32, s *step, c *cell, chosen, other *colum
 	case !s.set || chosen.Insts != nil || chosen.Len() == 0:
 		c.v.Insts, c.v.Bits, c.v.Blobs = chosen.Insts, chosen.Bits, chosen.Blobs
 	case other.Code < 0:
-		c.v.Code = other.Code // the instances to spread the value over are not known
+		c.v.Code = other.Code // the instances that would get the value are unknown
 	case c.v.Type.Numeric():
 		c.v.Insts = other.Insts
 		out, v := e.makeNumbers(i, c, other.Len()), chosen.Bits[0]
@@ -48,8 +48,8 @@ func (e *Evaluation) selectWhole(i int32, s *step, c *cell, chosen, other *colum
 	}
 }
 
-// selectPerInstance lets the guard choose for each of its instances. An instance for which the chosen
-// operand has no value is left out; when none is left, an error that was chosen is the result.
+// selectPerInstance selects an operand for each instance of the guard. An instance for which the selected operand has
+// no value is left out. If no instance remains, the error of a selected operand is the result.
 func (e *Evaluation) selectPerInstance(i int32, c *cell, guard, a, b *column.Vector) {
 	numeric := c.v.Type.Numeric()
 	if numeric && hasAll(a, guard) && hasAll(b, guard) {
@@ -102,12 +102,12 @@ func (e *Evaluation) selectPerInstance(i int32, c *cell, guard, a, b *column.Vec
 	}
 }
 
-// hasAll reports whether v has a value for every instance of guard, at the same places.
+// hasAll reports whether v has a value for every instance of guard, at the same positions.
 func hasAll(v, guard *column.Vector) bool {
 	return v.Code >= 0 && v.Len() > 0 && (v.Insts == nil || v.Insts == guard.Insts)
 }
 
-// selectNumbers selects between two operands that have all instances of the guard.
+// selectNumbers selects between two operands that have all instances of the guard, block by block.
 func (e *Evaluation) selectNumbers(dst, guard []uint64, a, b *column.Vector) {
 	x := source{bits: a.Bits, single: a.Insts == nil}
 	y := source{bits: b.Bits, single: b.Insts == nil}
@@ -120,8 +120,8 @@ func (e *Evaluation) selectNumbers(dst, guard []uint64, a, b *column.Vector) {
 	}
 }
 
-// position returns the position of an instance's value, probably hint: 0 for a single value, -1 if there
-// is none.
+// position returns the position of an instance's value in v: 0 for a single value, -1 if there is none. hint is the
+// likely position.
 func position(v *column.Vector, id pdu.Inst, hint int) int {
 	switch {
 	case v.Code < 0 || v.Len() == 0:

@@ -8,8 +8,8 @@ import (
 	"pmdaderived/derived/syntax"
 )
 
-// topK keeps the instances with the largest values, or the smallest: of equal ones those with the smaller numbers. What is not a
-// number comes last.
+// topK keeps the instances with the largest values, or the smallest. Of equal values it keeps those of instances with
+// smaller numbers. NaN comes last.
 func (e *Evaluation) topK(i int32, s *step, c *cell) {
 	a := e.step(s.first)
 	if a.Code < 0 {

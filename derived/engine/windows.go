@@ -12,27 +12,28 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Window is a function over time, whichever definitions it is for: what its operand is, and which of its values count. Whoever
-// evaluates the set keeps these (package window), and says what they come to ([Evaluation.SetResults]). Immutable.
+// Window is a function over time, with its operand and the ticks that it covers. Definitions with the same function
+// share it. The values of its operand over time are kept by the evaluator of the set (package window), which passes the
+// results to [Evaluation.SetResults]. Immutable.
 type Window struct {
 	Func  syntax.Func
 	N     float64       // the number among the arguments, if there is one
-	Span  int64         // ticks; 0: all that came since its client has looked last
-	Every time.Duration // between them
+	Span  int64         // in ticks; 0: since the client's last fetch
+	Every time.Duration // the time between two ticks
 	Type  pdu.Type      // of the operand
 	Desc  pdu.Desc      // of the result; its PMID is pdu.NoPMID
 	Own   bool          // the instances are groups
 
 	expr  syntax.Expr // the operand
-	root  int32       // step that computes it
+	root  int32       // the step of the operand
 	needs Needs
 }
 
-// Needs tells what the operand must find in a sample; read-only.
+// Needs returns what the operand needs of a sample; read-only.
 func (w *Window) Needs() *Needs { return &w.needs }
 
-// Fetches calls yield for what must be sampled together for m: what it is computed from itself, and what the operand of each of its
-// windows is.
+// Fetches calls yield for each list of needs that must be sampled together for m: its own, and that of the operand of
+// each window.
 func (m *Metric) Fetches(yield func(*Needs) bool) {
 	if !yield(&m.needs) {
 		return
@@ -44,10 +45,10 @@ func (m *Metric) Fetches(yield func(*Needs) bool) {
 	}
 }
 
-// Windows are the functions over time of all metrics, each once; read-only.
+// Windows returns the functions over time of all metrics, each once; read-only.
 func (s *Set) Windows() []*Window { return s.program.windows }
 
-// addWindow returns the entry of a window, which the program may have already.
+// addWindow returns the position of a window among those of the program, and adds it if it is new.
 func (c *compiler) addWindow(e *syntax.Call, n *check.Node) int32 {
 	x := n.Kids[0]
 	span, every := e.Window()
@@ -58,7 +59,8 @@ func (c *compiler) addWindow(e *syntax.Call, n *check.Node) int32 {
 		w.N = number.Float
 	}
 	at := slices.IndexFunc(c.program.windows, func(known *Window) bool {
-		return known.root == w.root && known.Func == w.Func && known.N == w.N && known.Span == w.Span && known.Every == w.Every
+		return known.root == w.root && known.Func == w.Func && known.N == w.N &&
+			known.Span == w.Span && known.Every == w.Every
 	})
 	if at >= 0 {
 		return int32(at)
@@ -71,7 +73,9 @@ func (c *compiler) addWindow(e *syntax.Call, n *check.Node) int32 {
 	return int32(len(c.program.windows) - 1)
 }
 
-// Key is the same for windows of two sets that have the same values: those of one of them can go on as those of the other.
+// Key returns a text that is the same for windows of two sets if they have the same values: a window of a new set can
+// continue with the values of an old one. It contains everything that the values depend on: the expression, and the
+// descriptors of all operands.
 func (s *Set) Key(w *Window) string {
 	var b strings.Builder
 	fmt.Fprint(&b, w.Func, w.N, w.Span, w.Every, w.Type, w.Desc, w.Own, s.checked.Language().NoValue)
@@ -95,21 +99,23 @@ func (s *Set) Key(w *Window) string {
 	return b.String()
 }
 
-// Results are what windows come to. Immutable.
+// Results has the current result of each window. Immutable.
 type Results struct {
 	Values []*column.Vector // of each of [Set.Windows]
 
-	// Names are those of groups, by their numbers in Values. Nil: they have the numbers that the evaluation gives them.
+	// Names has the names of groups by their numbers in Values, for domains of groups whose numbers differ from those
+	// of the evaluation. Without an entry they are the same.
 	Names map[pdu.InDom]*column.NameTable
 }
 
-// SetResults gives e what the windows come to, after a Reset and before any Value that is computed from them.
+// SetResults gives e the results of windows. It is called after a Reset, and before the Value of any metric that needs
+// them.
 func (e *Evaluation) SetResults(r *Results) { e.results = r }
 
-// Operand computes the operand of a window, as Value does.
+// Operand returns the values of the operand of a window, as Value does for a metric.
 func (e *Evaluation) Operand(w *Window) *column.Vector { return e.step(w.root) }
 
-// windowValues is what a window comes to.
+// windowValues returns the result of a window. Groups get the numbers that they have in e.
 func (e *Evaluation) windowValues(s *step, at *slot) *column.Vector {
 	if e.results == nil {
 		return &column.Vector{Code: pdu.ErrAgain}
