@@ -19,36 +19,36 @@ import (
 // redial is the pause after a connection that failed.
 const redial = 100 * time.Millisecond
 
-// scene is what all clients share.
-type scene struct {
+// shared is what all clients share.
+type shared struct {
 	pmcd    *pmcdtest.PMCD
 	model   *model
 	tally   *tally
-	weather *weather
+	disturbances *disturbances
 	lying   bool         // agents lie, and pmcd may lose values of others with them: clients fetch an operand plainly, too
-	stood   atomic.Int64 // when pmcd answered last after it had stood still for so long that a tick was a gap, in ns
+	blockedAt   atomic.Int64 // when pmcd answered last after it had stood still for so long that a tick was a gap, in ns
 }
 
-// persist has something done, one connection after the other, until ctx ends. When pmcd goes away is known only from
+// reconnect has something done, one connection after the other, until ctx ends. When pmcd goes away is known only from
 // what it takes along.
-func (s *scene) persist(ctx context.Context, who string, life func(context.Context, *pmapi.Conn) error) {
+func (s *shared) reconnect(ctx context.Context, who string, life func(context.Context, *pmapi.Conn) error) {
 	for ctx.Err() == nil {
 		begin := time.Now()
-		err := s.connected(ctx, life)
+		err := s.withConnection(ctx, life)
 		switch {
 		case err == nil || ctx.Err() != nil:
 			continue
-		case s.weather.bad(begin, time.Now(), pmcdGone, pmcdTold):
+		case s.disturbances.affect(begin, time.Now(), pmcdGone, pmcdSIGHUP):
 			s.tally.excused.Add(1)
 		default:
-			s.tally.problem(failedCall, "%s: %v", who, err)
+			s.tally.addProblem(failedCall, "%s: %v", who, err)
 		}
 		rig.Sleep(ctx, redial)
 	}
 }
 
-// connected has something done over a connection of its own.
-func (s *scene) connected(ctx context.Context, life func(context.Context, *pmapi.Conn) error) error {
+// withConnection has something done over a connection of its own.
+func (s *shared) withConnection(ctx context.Context, life func(context.Context, *pmapi.Conn) error) error {
 	conn, err := rig.Dial(ctx, s.pmcd)
 	if err != nil {
 		return err
@@ -59,20 +59,20 @@ func (s *scene) connected(ctx context.Context, life func(context.Context, *pmapi
 
 // client is a program that looks metrics up once and fetches them again and again.
 type client struct {
-	*scene
+	*shared
 	name    string
 	rand    *rand.Rand
 	metrics int // how many it chooses
 	pace    rig.Pace
 	fetches int      // for each connection; 0: without end
-	again   bool     // a connection has several lists, of which none has seen all that is since its last look
-	beside  []string // metrics that it fetches behind these, and does not judge
+	severalLists   bool     // a connection has several lists, of which none has seen all that is since its last look
+	unchecked  []string // metrics that it fetches behind these, and does not judge
 }
 
-func (c *client) run(ctx context.Context) { c.persist(ctx, c.name, c.life) }
+func (c *client) run(ctx context.Context) { c.reconnect(ctx, c.name, c.fetchList) }
 
-// life is one connection.
-func (c *client) life(ctx context.Context, conn *pmapi.Conn) error {
+// fetchList is one connection.
+func (c *client) fetchList(ctx context.Context, conn *pmapi.Conn) error {
 	list := c.choose()
 	names := make([]string, len(list))
 	for i := range list {
@@ -85,7 +85,7 @@ func (c *client) life(ctx context.Context, conn *pmapi.Conn) error {
 	asked := time.Now()
 	descs, err := fetcher.Describe(ctx)
 	switch {
-	case c.killed(asked, time.Now(), err):
+	case c.causedByKill(asked, time.Now(), err):
 		c.tally.excused.Add(1)
 		rig.Sleep(ctx, redial)
 		return nil
@@ -95,10 +95,10 @@ func (c *client) life(ctx context.Context, conn *pmapi.Conn) error {
 	for i, d := range descs {
 		list[i].desc = d
 	}
-	if err := c.add(ctx, fetcher); err != nil {
+	if err := c.addUnchecked(ctx, fetcher); err != nil {
 		return err
 	}
-	j, n := newJudge(c.scene, c.name, list), 0
+	j, n := newJudge(c.shared, c.name, list), 0
 	return fetcher.FetchAt(ctx, c.pace, func(f rig.Fetched) bool {
 		j.check(f)
 		n++
@@ -106,44 +106,44 @@ func (c *client) life(ctx context.Context, conn *pmapi.Conn) error {
 	})
 }
 
-// killed reports whether a call failed because wave was killed while it had to answer it.
-func (s *scene) killed(asked, failed time.Time, err error) bool {
+// causedByKill reports whether a call failed because wave was causedByKill while it had to answer it.
+func (s *shared) causedByKill(asked, failed time.Time, err error) bool {
 	refused, ok := errors.AsType[*rig.Refused](err)
-	return ok && refused.Code == pdu.ErrIPC && strings.HasPrefix(refused.Name, waveName+".") && s.weather.during(asked, failed, agentGone)
+	return ok && refused.Code == pdu.ErrIPC && strings.HasPrefix(refused.Name, waveName+".") && s.disturbances.overlap(asked, failed, agentGone)
 }
 
 // choose chooses metrics, which all exist, and adds those of their tracks in front.
-func (c *client) choose() (list []chosen) {
+func (c *client) choose() (list []selection) {
 	for _, i := range c.rand.Perm(len(c.model.metrics))[:min(c.metrics, len(c.model.metrics))] {
 		x := &c.model.metrics[i]
-		if !c.again || x.form.track != lookTrack {
-			list = append(list, chosen{name: x.name, metric: x})
+		if !c.severalLists || x.form.track != sinceLastFetchTrack {
+			list = append(list, selection{name: x.name, metric: x})
 		}
 	}
-	var told []chosen
+	var told []selection
 	for _, t := range tracks() {
-		if !slices.ContainsFunc(list, func(x chosen) bool { return x.metric.form.track == t.name }) {
+		if !slices.ContainsFunc(list, func(x selection) bool { return x.metric.form.track == t.name }) {
 			continue
 		}
 		for _, r := range t.roles() {
-			told = append(told, chosen{name: t.metric(r), track: &t, role: r})
+			told = append(told, selection{name: t.metric(r), track: &t, role: r})
 		}
 	}
 	if c.lying {
-		told = append([]chosen{{name: plainName}}, told...)
+		told = append([]selection{{name: plainName}}, told...)
 	}
 	return append(told, list...)
 }
 
-// add has a client fetch those of the others that there are, too.
-func (c *client) add(ctx context.Context, to *rig.Client) error {
-	if len(c.beside) == 0 {
+// addUnchecked has a client fetch those of the others that there are, too.
+func (c *client) addUnchecked(ctx context.Context, to *rig.Client) error {
+	if len(c.unchecked) == 0 {
 		return nil
 	}
-	found, err := to.LookupNames(ctx, c.beside)
+	found, err := to.LookupNames(ctx, c.unchecked)
 	for i, f := range found {
 		if f.Code >= 0 {
-			to.Names, to.IDs = append(to.Names, c.beside[i]), append(to.IDs, f.PMID)
+			to.Names, to.IDs = append(to.Names, c.unchecked[i]), append(to.IDs, f.PMID)
 		}
 	}
 	return err
@@ -151,28 +151,28 @@ func (c *client) add(ctx context.Context, to *rig.Client) error {
 
 // reader is a client of the definitions that are edited.
 type reader struct {
-	*scene
+	*shared
 	name   string
 	client *reloadtest.Client
 	pace   rig.Pace
 }
 
 func (r *reader) run(ctx context.Context) {
-	r.persist(ctx, r.name, func(ctx context.Context, conn *pmapi.Conn) error {
+	r.reconnect(ctx, r.name, func(ctx context.Context, conn *pmapi.Conn) error {
 		now := time.Now()
-		if r.weather.bad(now, now, pmcdGone, pmcdTold) { // what package reloadtest asks for is meant for a pmcd that stays
+		if r.disturbances.affect(now, now, pmcdGone, pmcdSIGHUP) { // what package reloadtest asks for is meant for a pmcd that stays
 			rig.Sleep(ctx, redial)
 			return nil
 		}
-		return r.life(ctx, conn)
+		return r.fetchChosen(ctx, conn)
 	})
 }
 
 // readerFetches is how often a reader fetches before it looks names up anew.
 const readerFetches = 25
 
-// life is one connection.
-func (r *reader) life(ctx context.Context, conn *pmapi.Conn) error {
+// fetchChosen is one connection.
+func (r *reader) fetchChosen(ctx context.Context, conn *pmapi.Conn) error {
 	names := r.client.ChooseNames()
 	found, err := conn.LookupNames(ctx, names)
 	if err != nil {
@@ -188,7 +188,7 @@ func (r *reader) life(ctx context.Context, conn *pmapi.Conn) error {
 			return err
 		case err == nil:
 			if err := r.client.AddMetric(names[i], desc); err != nil {
-				r.tally.problem(wrongValue, "%s: %v", r.name, err)
+				r.tally.addProblem(wrongValue, "%s: %v", r.name, err)
 			}
 		}
 	}
@@ -200,12 +200,12 @@ func (r *reader) life(ctx context.Context, conn *pmapi.Conn) error {
 		r.tally.fetches.Add(1)
 		err = r.client.Check(f.Sets, f.Answered)
 		switch {
-		case r.weather.bad(f.Sent, f.Answered, pmcdGone, pmcdTold):
+		case r.disturbances.affect(f.Sent, f.Answered, pmcdGone, pmcdSIGHUP):
 			return err
 		case onlyMissing(err):
-			r.tally.problem(missingValue, "%s: %v", r.name, err)
+			r.tally.addProblem(missingValue, "%s: %v", r.name, err)
 		case err != nil:
-			r.tally.problem(wrongValue, "%s: %v", r.name, err)
+			r.tally.addProblem(wrongValue, "%s: %v", r.name, err)
 		default:
 			r.tally.values.Add(int64(len(f.Sets)))
 		}

@@ -17,7 +17,7 @@ const mmvAge = 2 * time.Second
 
 // visitor is a client that fetches once.
 func (r *run) visitor(name string, metrics int) *client {
-	return &client{scene: r.scene, name: name, rand: r.random(), metrics: metrics, pace: rig.Nonstop, fetches: 1}
+	return &client{shared: r.shared, name: name, rand: r.random(), metrics: metrics, pace: rig.Nonstop, fetches: 1}
 }
 
 // crowd is many connections at once, each with two lists of metrics: two contexts with a history for the daemon.
@@ -29,14 +29,14 @@ func (r *run) crowd(ctx context.Context) (contexts int, err error) {
 		}
 	}()
 	c := r.visitor("crowd", 10)
-	c.again = true
+	c.severalLists = true
 	for range r.options.Plan.Crowd {
 		conn, err := rig.Dial(ctx, r.pmcd)
 		if err != nil {
 			return 0, err
 		}
 		all = append(all, conn)
-		if err := errors.Join(c.life(ctx, conn), c.life(ctx, conn)); err != nil {
+		if err := errors.Join(c.fetchList(ctx, conn), c.fetchList(ctx, conn)); err != nil {
 			return 0, err
 		}
 	}
@@ -48,7 +48,7 @@ func (r *run) crowd(ctx context.Context) (contexts int, err error) {
 func (r *run) visits(ctx context.Context, times int) error {
 	c := r.visitor("visitor", 3)
 	for i := range times {
-		if err := r.connected(ctx, c.life); err != nil {
+		if err := r.withConnection(ctx, c.fetchList); err != nil {
 			return fmt.Errorf("visit %d: %w", i, err)
 		}
 	}

@@ -76,7 +76,7 @@ func (r *run) disturb(ctx context.Context) {
 			return
 		}
 		if err := e.what(context.WithoutCancel(ctx)); err != nil && ctx.Err() == nil {
-			r.tally.problem(failedCall, "%v", err)
+			r.tally.addProblem(failedCall, "%v", err)
 		}
 	}
 }
@@ -88,8 +88,8 @@ func (r *run) restart(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.tally.tell("pmcd is restarted")
-	gone := r.weather.begins(pmcdGone)
+	r.tally.logf("pmcd is restarted")
+	gone := r.disturbances.begin(pmcdGone)
 	defer gone()
 	before, err := r.drops()
 	if err != nil {
@@ -129,7 +129,7 @@ func (r *run) killAndTell(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	told := r.weather.begins(pmcdTold)
+	told := r.disturbances.begin(pmcdSIGHUP)
 	defer told()
 	var at time.Time
 	err = r.killed(ctx, func() error {
@@ -165,8 +165,8 @@ func (r *run) killed(ctx context.Context, then func() error) error {
 	if !ok {
 		return fmt.Errorf("%s does not run", waveName)
 	}
-	r.tally.tell("%s is killed", waveName)
-	gone := r.weather.begins(agentGone)
+	r.tally.logf("%s is killed", waveName)
+	gone := r.disturbances.begin(agentGone)
 	defer gone()
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		return err
@@ -249,7 +249,7 @@ func (r *run) keepOwnLog(name string) {
 func (r *run) matching(log string, match *regexp.Regexp) []string {
 	found, err := rig.Matching(filepath.Join(filepath.Dir(r.pmcd.LogFile), log), match)
 	if err != nil && !os.IsNotExist(err) {
-		r.tally.problem(failedCall, "%v", err)
+		r.tally.addProblem(failedCall, "%v", err)
 	}
 	return found
 }

@@ -25,7 +25,7 @@ func siteOperands() reloadtest.Operands {
 
 // editor changes the definitions of a site again and again.
 type editor struct {
-	*scene
+	*shared
 	site   *reloadtest.Site
 	folder rig.Folder
 	pause  time.Duration
@@ -46,7 +46,7 @@ func (e *editor) run(ctx context.Context) {
 		err := e.served(ctx, e.site.Edit())
 		e.mu.Unlock()
 		if err != nil && ctx.Err() == nil {
-			e.tally.problem(failedCall, "edit: %v", err)
+			e.tally.addProblem(failedCall, "edit: %v", err)
 		}
 	}
 }

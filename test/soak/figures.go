@@ -21,7 +21,7 @@ type figures struct {
 }
 
 // figures asks pmcd; those of mmv are mmvAge old at most.
-func (s *scene) figures(ctx context.Context) (f figures, err error) {
+func (s *shared) figures(ctx context.Context) (f figures, err error) {
 	const mmv, control = "mmv.pmdaderived.", "derived.control."
 	read, err := rig.ReadFigures(ctx, s.pmcd, mmv+"pid", mmv+"goroutines", mmv+"memory.heap", control+"bound", control+"failed",
 		control+"contexts", control+"request_longest", control+"request_time")
@@ -43,7 +43,7 @@ const heading = "   time    fetches     values  wrong missing  calls tools excus
 
 func (r *run) tellInterval(f figures) {
 	t := r.tally
-	t.tell("%7.0f %10d %10d %6d %7d %6d %5d %7d %7d %5.1f M %5.1f M %10d %7d %5d %8d %9.1f",
+	t.logf("%7.0f %10d %10d %6d %7d %6d %5d %7d %7d %5.1f M %5.1f M %10d %7d %5d %8d %9.1f",
 		time.Since(t.begin).Seconds(), t.fetches.Load(), t.values.Load(), t.problems[wrongValue].Load(), t.problems[missingValue].Load(),
 		t.problems[failedCall].Load(), t.problems[failedTool].Load(), t.excused.Load(), r.editor.reloads.Load(),
 		f.Resident/1e6, f.heap/1e6, f.goroutines, f.Threads, f.Files, f.contexts, f.longest.Seconds()*1e3)

@@ -86,14 +86,14 @@ func (r *run) lie(ctx context.Context, agent string) {
 	random, half := r.random(), r.options.Plan.Lie/2
 	say := func(order string) {
 		if _, err := r.folder.Write("lie-"+agent, order); err != nil {
-			r.tally.problem(failedCall, "%v", err)
+			r.tally.addProblem(failedCall, "%v", err)
 		}
 	}
 	defer say("")
 	moment := func() time.Duration { return time.Duration(random.Int64N(int64(half))) }
 	for rig.Sleep(ctx, moment()) {
 		order := r.lies.at(r.tally.told.Add(1)-1, random)
-		honest := r.tally.lies(agent + ": " + order)
+		honest := r.tally.beginLie(agent + ": " + order)
 		say(order)
 		rig.Sleep(ctx, half+moment())
 		say("")

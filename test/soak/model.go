@@ -14,7 +14,7 @@ import (
 type moment struct {
 	at     uint64  // ns since the Epoch
 	before uint64  // likewise; 0: there is no history
-	took   float64 // seconds by which rates were divided
+	interval   float64 // seconds by which rates were divided
 	first  uint64  // of ticks: when the first one was; at is the last one
 
 	// There is no newer sample than at the fetch before: rates are what they were then, and deltas have no value.
@@ -69,16 +69,16 @@ func forms() []form {
 		})},
 		{name: "grown", track: "load", text: "delta(wave.load) * %d", historic: true, cells: grown(rig.AllMembers, func(moment) float64 { return 1 })},
 		{name: "surge", track: "surge", text: "delta(wave.surge) * %d", historic: true, cells: grown(rig.BurstMembers, func(moment) float64 { return 1 })},
-		{name: "rate", track: "load", text: "rate(wave.load) * %d", historic: true, lasting: true, cells: grown(rig.AllMembers, func(m moment) float64 { return m.took })},
+		{name: "rate", track: "load", text: "rate(wave.load) * %d", historic: true, lasting: true, cells: grown(rig.AllMembers, func(m moment) float64 { return m.interval })},
 		{name: "total", track: "load", text: "sum(rate(wave.load)) * %d", historic: true, lasting: true, sums: true, cells: single(func(m moment, k float64) float64 {
 			sum := 0.0
 			for _, inst := range rig.AllMembers(m.at) {
-				sum += float64(rig.Load(m.at, inst)-rig.Load(m.before, inst)) / m.took
+				sum += float64(rig.Load(m.at, inst)-rig.Load(m.before, inst)) / m.interval
 			}
 			return sum * k
 		})},
-		{name: "looked", track: lookTrack, text: "(max_sample(" + counting + ") - min_sample(" + counting + ")) * %d", cells: single(spanned)},
-		{name: "counted", track: lookTrack, text: "sum_sample(delta(wave.nanos)) * %d", historic: true, cells: single(func(m moment, k float64) float64 {
+		{name: "looked", track: sinceLastFetchTrack, text: "(max_sample(" + counting + ") - min_sample(" + counting + ")) * %d", cells: single(spanned)},
+		{name: "counted", track: sinceLastFetchTrack, text: "sum_sample(delta(wave.nanos)) * %d", historic: true, cells: single(func(m moment, k float64) float64 {
 			return float64(m.at-m.before) * k
 		})},
 		{
@@ -164,8 +164,8 @@ func (m *model) file() string {
 	return b.String()
 }
 
-// wrong says what is wrong with the values of a metric; "": nothing.
-func (x *metric) wrong(at moment, t pdu.Type, values []pdu.Value) string {
+// problem says what is problem with the values of a metric; "": nothing.
+func (x *metric) problem(at moment, t pdu.Type, values []pdu.Value) string {
 	if x.form.historic && at.before == 0 {
 		if x.form.sums && len(values) == 1 && values[0].Bits == 0 { // of no values, where the sample before had none
 			return ""

@@ -22,24 +22,24 @@ func valuesOf(cells []cell) []pdu.Value {
 
 // Each form refuses what an agent could do wrong.
 func TestModelRefusesWrongValues(t *testing.T) {
-	at := moment{at: 1_700_000_004_123_456_000, before: 1_700_000_003_000_000_000, took: 1.1234, first: 1_700_000_002_003_000_000}
+	at := moment{at: 1_700_000_004_123_456_000, before: 1_700_000_003_000_000_000, interval: 1.1234, first: 1_700_000_002_003_000_000}
 	m := newModel(len(forms()))
 	for _, x := range m.metrics {
 		t.Run(x.form.name, func(t *testing.T) {
 			right := x.form.cells(at, float64(x.k))
 			require.NotEmpty(t, right)
-			assert.Empty(t, x.wrong(at, pdu.TypeDouble, valuesOf(right)))
+			assert.Empty(t, x.problem(at, pdu.TypeDouble, valuesOf(right)))
 
-			assert.Contains(t, x.wrong(at, pdu.TypeDouble, nil), "0 values")
-			other := x.form.cells(moment{at: at.at + 7_123_000_000, before: at.before + 1_000_000, took: at.took}, float64(x.k))
-			assert.NotEmpty(t, x.wrong(at, pdu.TypeDouble, valuesOf(other)), "values of another moment")
+			assert.Contains(t, x.problem(at, pdu.TypeDouble, nil), "0 values")
+			other := x.form.cells(moment{at: at.at + 7_123_000_000, before: at.before + 1_000_000, interval: at.interval}, float64(x.k))
+			assert.NotEmpty(t, x.problem(at, pdu.TypeDouble, valuesOf(other)), "values of another moment")
 			shifted := valuesOf(right)
 			shifted[0].Inst = 77 // who is not there
-			assert.Contains(t, x.wrong(at, pdu.TypeDouble, shifted), "instance 77")
+			assert.Contains(t, x.problem(at, pdu.TypeDouble, shifted), "instance 77")
 			if x.form.historic {
 				fresh := at
 				fresh.before = 0
-				assert.Contains(t, x.wrong(fresh, pdu.TypeDouble, valuesOf(right)), "the step of its track has none")
+				assert.Contains(t, x.problem(fresh, pdu.TypeDouble, valuesOf(right)), "the step of its track has none")
 			}
 		})
 	}

@@ -103,7 +103,7 @@ func (p Plan) clients() int {
 
 // run is a run.
 type run struct {
-	*scene
+	*shared
 	options Options
 	folder  rig.Folder
 	editor  *editor
@@ -142,8 +142,8 @@ func Run(ctx context.Context, o Options) (table *rig.Table, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, folder.Remove()) }()
-	r := &run{options: o, folder: folder, lies: newLies(rand.New(rand.NewPCG(o.Seed, 0))), scene: &scene{
-		model: newModel(o.Plan.Definitions), tally: &tally{begin: time.Now(), log: o.Log}, weather: &weather{},
+	r := &run{options: o, folder: folder, lies: newLies(rand.New(rand.NewPCG(o.Seed, 0))), shared: &shared{
+		model: newModel(o.Plan.Definitions), tally: &tally{begin: time.Now(), log: o.Log}, disturbances: &disturbances{},
 		lying: o.Plan.Liars > 0,
 	}}
 	if err := r.launch(); err != nil {
@@ -151,7 +151,7 @@ func Run(ctx context.Context, o Options) (table *rig.Table, err error) {
 	}
 	defer func() {
 		if err != nil {
-			r.tally.tell("%s", r.pmcd.Log())
+			r.tally.logf("%s", r.pmcd.Log())
 		}
 		err = errors.Join(err, r.pmcd.Stop(), r.pmcd.Remove())
 	}()
@@ -175,7 +175,7 @@ func (r *run) launch() error {
 		return err
 	}
 	r.editor = &editor{
-		scene: r.scene, site: reloadtest.NewSite(r.options.Seed, siteOperands()), folder: conf, pause: r.options.Plan.Edit,
+		shared: r.shared, site: reloadtest.NewSite(r.options.Seed, siteOperands()), folder: conf, pause: r.options.Plan.Edit,
 	}
 	if err := r.editor.write(); err != nil {
 		return err
@@ -220,7 +220,7 @@ func (r *run) whole(ctx context.Context) (*rig.Table, error) {
 		return nil, err
 	}
 	r.tally.begin = time.Now()
-	r.tally.tell("%d definitions, %d clients\n%s", before.bound, r.options.Plan.clients(), heading)
+	r.tally.logf("%d definitions, %d clients\n%s", before.bound, r.options.Plan.clients(), heading)
 	if err := r.everything(ctx); err != nil {
 		return nil, err
 	}
@@ -241,15 +241,15 @@ func (r *run) whole(ctx context.Context) (*rig.Table, error) {
 	r.late = late()
 	r.keepLog()
 	for _, line := range r.complaints {
-		r.tally.tell("pmcd: %s", line)
+		r.tally.logf("pmcd: %s", line)
 	}
 	if len(r.complaints) > 0 {
-		r.tally.tell("%s", r.pmcd.Log())
+		r.tally.logf("%s", r.pmcd.Log())
 	}
 	table := &rig.Table{Rows: slices.Concat(fresh, r.verdict(before, after, records), crowds)}
 	if !table.OK() {
 		for _, line := range r.warnings {
-			r.tally.tell("daemon: %s", line)
+			r.tally.logf("daemon: %s", line)
 		}
 	}
 	return table, nil
@@ -279,8 +279,8 @@ func (r *run) ready(ctx context.Context) error {
 // learn has readers see generation 0 of the site, which shows what metadata there are.
 func (r *run) learn(ctx context.Context) error {
 	for i := range uint64(8) {
-		c := &reader{scene: r.scene, name: "first reader", client: r.editor.site.NewClient(1000 + i), pace: rig.Every(time.Millisecond)}
-		if err := r.connected(ctx, c.life); err != nil {
+		c := &reader{shared: r.shared, name: "first reader", client: r.editor.site.NewClient(1000 + i), pace: rig.Every(time.Millisecond)}
+		if err := r.withConnection(ctx, c.fetchChosen); err != nil {
 			return err
 		}
 	}
@@ -369,9 +369,9 @@ func (r *run) everyClient() (all []func(context.Context)) {
 	p := r.options.Plan
 	add := func(name string, metrics, fetches int, pace func(*rand.Rand) rig.Pace) {
 		random := r.random()
-		c := &client{scene: r.scene, name: name, rand: random, metrics: metrics, pace: pace(random), fetches: fetches}
+		c := &client{shared: r.shared, name: name, rand: random, metrics: metrics, pace: pace(random), fetches: fetches}
 		for i := range p.Liars {
-			c.beside = append(c.beside, badNames(liarOf(i))...)
+			c.unchecked = append(c.unchecked, badNames(liarOf(i))...)
 		}
 		all = append(all, c.run)
 	}
@@ -397,7 +397,7 @@ func (r *run) everyClient() (all []func(context.Context)) {
 	}
 	for i := range p.Readers {
 		c := &reader{
-			scene: r.scene, name: fmt.Sprintf("reader %d", i), client: r.editor.site.NewClient(uint64(i)),
+			shared: r.shared, name: fmt.Sprintf("reader %d", i), client: r.editor.site.NewClient(uint64(i)),
 			pace: rig.Every(time.Duration(20+30*i) * time.Millisecond),
 		}
 		all = append(all, c.run)
@@ -419,8 +419,8 @@ func (r *run) watch(ctx context.Context) {
 		asked := time.Now()
 		f, err := r.figures(ctx)
 		if err != nil {
-			if ctx.Err() == nil && !r.weather.bad(asked, time.Now(), pmcdGone, pmcdTold) {
-				r.tally.problem(failedCall, "figures: %v", err)
+			if ctx.Err() == nil && !r.disturbances.affect(asked, time.Now(), pmcdGone, pmcdSIGHUP) {
+				r.tally.addProblem(failedCall, "figures: %v", err)
 			}
 			continue
 		}

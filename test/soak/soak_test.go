@@ -20,14 +20,14 @@ import (
 )
 
 // fetchOf is what an agent serves of a list whose samples were taken at a time, with steps since another.
-func fetchOf(t *testing.T, list []chosen, at, before uint64) []pdu.ValueSet {
+func fetchOf(t *testing.T, list []selection, at, before uint64) []pdu.ValueSet {
 	t.Helper()
 	var sets []pdu.ValueSet
 	for _, c := range list {
 		set := pdu.ValueSet{PMID: c.desc.PMID}
 		switch {
 		case c.metric != nil:
-			set.Values = valuesOf(c.metric.form.cells(moment{at: at, before: before, took: float64(at-before) / 1e9}, float64(c.metric.k)))
+			set.Values = valuesOf(c.metric.form.cells(moment{at: at, before: before, interval: float64(at-before) / 1e9}, float64(c.metric.k)))
 		case c.role == atRole:
 			set.Values = []pdu.Value{pdu.Uint64Value(0, operandOf(t, c.track)(at, 0))}
 		case c.role == stepRole:
@@ -43,19 +43,19 @@ func fetchOf(t *testing.T, list []chosen, at, before uint64) []pdu.ValueSet {
 // Each row is what an agent does in the second of two fetches, and what the judge has to say.
 func TestJudge(t *testing.T) {
 	m := newModel(len(forms()))
-	var list []chosen
+	var list []selection
 	for _, name := range []string{"nanos", "member"} {
 		for _, track := range tracks() {
 			for _, role := range track.roles() {
 				if track.name == name {
-					list = append(list, chosen{name: track.metric(role), desc: pdu.Desc{PMID: pdu.PMID(len(list))}, track: &track, role: role})
+					list = append(list, selection{name: track.metric(role), desc: pdu.Desc{PMID: pdu.PMID(len(list))}, track: &track, role: role})
 				}
 			}
 		}
 	}
 	for _, name := range []string{"sum", "passed"} {
 		i := slices.IndexFunc(m.metrics, func(x metric) bool { return x.form.name == name })
-		list = append(list, chosen{name: m.metrics[i].name, desc: pdu.Desc{PMID: pdu.PMID(len(list)), Type: pdu.TypeDouble}, metric: &m.metrics[i]})
+		list = append(list, selection{name: m.metrics[i].name, desc: pdu.Desc{PMID: pdu.PMID(len(list)), Type: pdu.TypeDouble}, metric: &m.metrics[i]})
 	}
 	now := time.Now().Truncate(time.Microsecond)
 	at := func(ms int) uint64 { return uint64(now.Add(time.Duration(ms) * time.Millisecond).UnixNano()) }
@@ -99,7 +99,7 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var log strings.Builder
-			s := &scene{tally: &tally{log: &log}, weather: &weather{}}
+			s := &shared{tally: &tally{log: &log}, disturbances: &disturbances{}}
 			j := newJudge(s, "client", list)
 			j.check(rig.Fetched{Sent: now, Answered: now, Sets: fetchOf(t, list, at(-1100), at(-2100))})
 			require.Zero(t, s.tally.bad(), log.String())
@@ -122,9 +122,9 @@ func TestJudge(t *testing.T) {
 // started again, too.
 func TestJudgeOfRestarts(t *testing.T) {
 	nanos := trackOf("nanos")
-	var list []chosen
+	var list []selection
 	for _, role := range nanos.roles() {
-		list = append(list, chosen{name: nanos.metric(role), desc: pdu.Desc{PMID: pdu.PMID(len(list))}, track: nanos, role: role})
+		list = append(list, selection{name: nanos.metric(role), desc: pdu.Desc{PMID: pdu.PMID(len(list))}, track: nanos, role: role})
 	}
 	now := time.Now()
 	at := func(ms int) uint64 { return uint64(now.Add(time.Duration(ms) * time.Millisecond).UnixNano()) }
@@ -136,10 +136,10 @@ func TestJudgeOfRestarts(t *testing.T) {
 	}{
 		{"the next step", agentGone, -1100, 0},
 		{"a gap", agentGone, -1000, 1},
-		{"pmcd was told", pmcdTold, -1000, 0},
+		{"pmcd was told", pmcdSIGHUP, -1000, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			s := &scene{tally: &tally{log: io.Discard}, weather: &weather{spells: []spell{{cause: row.gone, begin: now.Add(-2), end: now.Add(-1)}}}}
+			s := &shared{tally: &tally{log: io.Discard}, disturbances: &disturbances{list: []disturbance{{cause: row.gone, begin: now.Add(-2), end: now.Add(-1)}}}}
 			j := newJudge(s, "client", list)
 			j.check(rig.Fetched{Sent: now, Answered: now, Sets: fetchOf(t, list, at(-1100), at(-2100))})
 			j.check(rig.Fetched{Sent: now, Answered: now, Sets: fetchOf(t, list, at(-100), at(row.before))})
@@ -151,14 +151,14 @@ func TestJudgeOfRestarts(t *testing.T) {
 // Likewise of ticks since the last look: the first fetch has those of two seconds.
 func TestJudgeOfTicks(t *testing.T) {
 	m, tracks := newModel(len(forms())), tracks()
-	var list []chosen
-	look := &tracks[slices.IndexFunc(tracks, func(t track) bool { return t.looks })]
+	var list []selection
+	look := &tracks[slices.IndexFunc(tracks, func(t track) bool { return t.sinceLastFetch })]
 	for _, role := range look.roles() {
-		list = append(list, chosen{name: look.metric(role), desc: pdu.Desc{PMID: pdu.PMID(len(list))}, track: look, role: role})
+		list = append(list, selection{name: look.metric(role), desc: pdu.Desc{PMID: pdu.PMID(len(list))}, track: look, role: role})
 	}
 	for _, name := range []string{"looked", "counted"} {
 		i := slices.IndexFunc(m.metrics, func(x metric) bool { return x.form.name == name })
-		list = append(list, chosen{name: m.metrics[i].name, desc: pdu.Desc{PMID: pdu.PMID(len(list)), Type: pdu.TypeDouble}, metric: &m.metrics[i]})
+		list = append(list, selection{name: m.metrics[i].name, desc: pdu.Desc{PMID: pdu.PMID(len(list)), Type: pdu.TypeDouble}, metric: &m.metrics[i]})
 	}
 	now := time.Now()
 	at := func(s int) uint64 { return uint64(now.Add(time.Duration(s) * time.Second).UnixNano()) }
@@ -198,7 +198,7 @@ func TestJudgeOfTicks(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var log strings.Builder
-			s := &scene{tally: &tally{log: &log}, weather: &weather{}}
+			s := &shared{tally: &tally{log: &log}, disturbances: &disturbances{}}
 			j := newJudge(s, "client", list)
 			j.check(fetch(-8, -9, -10))
 			require.Zero(t, s.tally.bad(), log.String())
@@ -225,14 +225,14 @@ func TestJudgeOfGaps(t *testing.T) {
 		took    time.Duration
 		missing uint64
 	}{
-		{"pmcd answers", true, late, 1},
-		{"pmcd stands still", true, late + 1, 0},
-		{"nobody lies", false, late + 1, 1},
+		{"pmcd answers", true, maxTickDelay, 1},
+		{"pmcd stands still", true, maxTickDelay + 1, 0},
+		{"nobody lies", false, maxTickDelay + 1, 1},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			s := &scene{tally: &tally{log: io.Discard}, weather: &weather{}, lying: row.lying}
+			s := &shared{tally: &tally{log: io.Discard}, disturbances: &disturbances{}, lying: row.lying}
 			window := &track{name: "window", span: "5s", when: func(v, _ uint64) uint64 { return v }}
-			j := newJudge(s, "client", []chosen{{name: window.metric(atRole), track: window, role: atRole}})
+			j := newJudge(s, "client", []selection{{name: window.metric(atRole), track: window, role: atRole}})
 			j.check(rig.Fetched{Sent: now.Add(-row.took), Answered: now, Sets: []pdu.ValueSet{{Code: pdu.ErrAgain}}})
 			assert.EqualValues(t, row.missing, s.tally.problems[missingValue].Load())
 		})
@@ -240,16 +240,16 @@ func TestJudgeOfGaps(t *testing.T) {
 }
 
 func TestWeather(t *testing.T) {
-	var w weather
+	var w disturbances
 	begin := time.Now()
-	ends := w.begins(agentGone)
+	ends := w.begin(agentGone)
 	later := time.Now().Add(time.Hour)
-	assert.True(t, w.bad(begin, later, agentGone), "it lasts")
-	assert.False(t, w.bad(begin, later, pmcdGone), "another cause")
-	assert.False(t, w.bad(begin.Add(-time.Hour), begin.Add(-time.Minute), agentGone), "before")
+	assert.True(t, w.affect(begin, later, agentGone), "it lasts")
+	assert.False(t, w.affect(begin, later, pmcdGone), "another cause")
+	assert.False(t, w.affect(begin.Add(-time.Hour), begin.Add(-time.Minute), agentGone), "before")
 	ends()
-	assert.True(t, w.bad(time.Now().Add(Grace/2), later, agentGone), "within the grace")
-	assert.False(t, w.bad(time.Now().Add(Grace), later, agentGone), "after")
+	assert.True(t, w.affect(time.Now().Add(Grace/2), later, agentGone), "within the grace")
+	assert.False(t, w.affect(time.Now().Add(Grace), later, agentGone), "after")
 	assert.Equal(t, 1, w.count(agentGone))
 }
 
@@ -277,7 +277,7 @@ time=2026-11-22T04:10:44Z level=warning msg=agent is slow, sampling it less ofte
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
-	r := &run{scene: &scene{pmcd: &pmcdtest.PMCD{LogFile: filepath.Join(dir, "pmcd.log")}}}
+	r := &run{shared: &shared{pmcd: &pmcdtest.PMCD{LogFile: filepath.Join(dir, "pmcd.log")}}}
 	drops, err := r.drops()
 	require.NoError(t, err)
 	assert.Equal(t, 2, drops, "whether pmcd was ending or not")

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// mostTold is how many problems of a kind are written to the log.
-const mostTold = 20
+// maxLogged is how many problems of a kind are written to the log.
+const maxLogged = 20
 
-// oneGap is for how long missing values are noted as if all were so at the same time.
-const oneGap = 100 * time.Millisecond
+// gapLength is for how long missing values are noted as if all were so at the same time.
+const gapLength = 100 * time.Millisecond
 
 // kind is a kind of problem.
 type kind int
@@ -55,24 +55,24 @@ type gap struct {
 	misled int64 // those while an agent lied
 }
 
-// problem counts one and tells it, unless there have been many.
-func (t *tally) problem(k kind, format string, args ...any) {
+// addProblem counts one and tells it, unless there have been many.
+func (t *tally) addProblem(k kind, format string, args ...any) {
 	switch lying := t.lying.Load() > 0; {
 	case k == missingValue:
-		t.missing(time.Now(), lying)
+		t.addMissing(time.Now(), lying)
 	case k == wrongValue && lying:
 		t.misled.Add(1)
 	}
-	if t.problems[k].Add(1) <= mostTold {
-		t.tell("%s after %.1f s%s: %s", k, time.Since(t.begin).Seconds(), t.lately(), fmt.Sprintf(format, args...))
+	if t.problems[k].Add(1) <= maxLogged {
+		t.logf("%s after %.1f s%s: %s", k, time.Since(t.begin).Seconds(), t.currentLie(), fmt.Sprintf(format, args...))
 	}
 }
 
-// missing notes that a value was.
-func (t *tally) missing(at time.Time, lying bool) {
+// addMissing notes that a value was.
+func (t *tally) addMissing(at time.Time, lying bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if n := len(t.gaps); n == 0 || at.Sub(t.gaps[n-1].at) > oneGap {
+	if n := len(t.gaps); n == 0 || at.Sub(t.gaps[n-1].at) > gapLength {
 		t.gaps = append(t.gaps, gap{at: at})
 	}
 	g := &t.gaps[len(t.gaps)-1]
@@ -82,8 +82,8 @@ func (t *tally) missing(at time.Time, lying bool) {
 	}
 }
 
-// lately says which lie an agent has begun to tell, and when; empty if none has.
-func (t *tally) lately() string {
+// currentLie says which lie an agent has begun to tell, and when; empty if none has.
+func (t *tally) currentLie() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.lie == "" {
@@ -92,8 +92,8 @@ func (t *tally) lately() string {
 	return fmt.Sprintf(" (%s for %.1f s)", t.lie, time.Since(t.last).Seconds())
 }
 
-// lies notes that an agent begins to lie, and returns what notes that it says the truth again.
-func (t *tally) lies(lie string) (honest func()) {
+// beginLie notes that an agent begins to lie, and returns what notes that it says the truth again.
+func (t *tally) beginLie(lie string) (honest func()) {
 	t.mu.Lock()
 	t.lie, t.last = lie, time.Now()
 	t.mu.Unlock()
@@ -101,8 +101,8 @@ func (t *tally) lies(lie string) (honest func()) {
 	return func() { t.lying.Add(-1) }
 }
 
-// tell writes a line to the log.
-func (t *tally) tell(format string, args ...any) {
+// logf writes a line to the log.
+func (t *tally) logf(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	fmt.Fprintf(t.log, format+"\n", args...)

@@ -19,7 +19,7 @@ const latest = 15 * time.Second
 
 // tool is a stock program that is a client, started again whenever it has ended.
 type tool struct {
-	*scene
+	*shared
 	args  []string
 	ends  bool                     // it ends by itself
 	pause time.Duration            // before it is started again
@@ -44,10 +44,10 @@ func (t *tool) run(ctx context.Context) {
 		}
 		switch {
 		case err == nil:
-		case t.weather.bad(begin, time.Now(), pmcdGone, agentGone, pmcdTold):
+		case t.disturbances.affect(begin, time.Now(), pmcdGone, agentGone, pmcdSIGHUP):
 			t.tally.excused.Add(1)
 		default:
-			t.tally.problem(failedTool, "%v", err)
+			t.tally.addProblem(failedTool, "%v", err)
 		}
 		rig.Sleep(ctx, t.pause)
 	}
@@ -62,7 +62,7 @@ func (t *tool) once(ctx context.Context) error {
 	running, err := rig.Start(ctx, t.pmcd, func(l rig.Line) {
 		t.tally.lines.Add(1)
 		if problem := t.line(l.Text); problem != "" {
-			t.tally.problem(wrongValue, "%s: %s: %s", t.args[0], problem, l.Text)
+			t.tally.addProblem(wrongValue, "%s: %s: %s", t.args[0], problem, l.Text)
 		}
 	}, nil, args...)
 	if err != nil {
@@ -105,7 +105,7 @@ func csvLine(metrics []*metric, records *int) func(string) string {
 			if err != nil {
 				return err.Error()
 			}
-			if problem := x.wrong(moment{at: at * 1000}, pdu.TypeDouble, []pdu.Value{pdu.DoubleValue(pdu.NoInst, got)}); problem != "" {
+			if problem := x.problem(moment{at: at * 1000}, pdu.TypeDouble, []pdu.Value{pdu.DoubleValue(pdu.NoInst, got)}); problem != "" {
 				return x.name + ": " + problem
 			}
 		}
@@ -156,7 +156,7 @@ func memberLine(x *metric) func(string) string {
 func (r *run) tools() (all []*tool, err error) {
 	exact, names := r.model.exact()
 	add := func(ends bool, pause time.Duration, line func(string) string, args ...string) {
-		all = append(all, &tool{scene: r.scene, args: args, ends: ends, pause: pause, line: line})
+		all = append(all, &tool{shared: r.shared, args: args, ends: ends, pause: pause, line: line})
 	}
 	member := &r.model.metrics[slices.IndexFunc(r.model.metrics, func(x metric) bool { return x.form.name == "member" })]
 	for i := range r.options.Plan.Tools {
@@ -179,10 +179,10 @@ func (r *run) archives(ctx context.Context) (records int) {
 	exact, names := r.model.exact()
 	archives, err := filepath.Glob(r.folder.Path("archive*.meta"))
 	if err != nil {
-		r.tally.problem(failedTool, "%v", err)
+		r.tally.addProblem(failedTool, "%v", err)
 	}
 	for _, archive := range archives {
-		t := &tool{scene: r.scene, line: csvLine(exact, &records), args: append([]string{
+		t := &tool{shared: r.shared, line: csvLine(exact, &records), args: append([]string{
 			"pmrep", "-a", strings.TrimSuffix(archive, ".meta"), "-u", "-ocsv", "-r",
 		}, names...)}
 		switch err := t.once(ctx); {
@@ -190,7 +190,7 @@ func (r *run) archives(ctx context.Context) (records int) {
 		case strings.Contains(err.Error(), "PM_ERR_NAME"): // of a pmlogger that was started while there were no metrics
 			r.tally.excused.Add(1)
 		default:
-			r.tally.problem(failedTool, "pmrep of an archive: %v", err)
+			r.tally.addProblem(failedTool, "pmrep of an archive: %v", err)
 		}
 	}
 	return records

@@ -12,7 +12,7 @@ type track struct {
 	name     string
 	operands string // an expression, all of U64
 	historic bool   // definitions want to know since when deltas and rates are
-	looks    bool   // they are over the ticks since the client has looked last
+	sinceLastFetch    bool   // they are over the ticks since the client has looked last
 	span     string // or over those of a window
 	unit     float64
 	when     func(value, ref uint64) uint64 // the time in ns, from a value of about ref
@@ -44,7 +44,7 @@ func tracks() []track {
 		{name: "member", operands: "wave.member", when: inPhase},
 		{name: "burst", operands: "wave.burst", when: inPhase},
 		{name: "size", operands: "wave.size", when: func(v, ref uint64) uint64 { return nearest(v, ref/1e6, 1<<30) * 1e6 }},
-		{name: lookTrack, operands: "wave.nanos", looks: true, when: nanos},
+		{name: sinceLastFetchTrack, operands: "wave.nanos", sinceLastFetch: true, when: nanos},
 		{name: "window", operands: "wave.nanos", span: "5s", when: nanos},
 		{name: "held", operands: "wave.burst", span: "5s", when: inPhase},
 	}
@@ -74,8 +74,8 @@ const plainName = waveName + ".nanos"
 // atName is the time of day in ns.
 const atName = "derived.track.nanos.at"
 
-// lookTrack is the track of what was since the last look.
-const lookTrack = "look"
+// sinceLastFetchTrack is the track of what was since the last look.
+const sinceLastFetchTrack = "look"
 
 // counting is an operand that has a value at the ticks at which delta() of it has one, and no others.
 const counting = "(delta(wave.nanos) > 0 ? instant(wave.nanos) : instant(wave.nanos))"
@@ -85,7 +85,7 @@ func (t *track) roles() []role {
 	switch {
 	case t.historic:
 		return []role{atRole, stepRole, paceRole}
-	case t.looks:
+	case t.sinceLastFetch:
 		return []role{atRole, firstRole, sumRole}
 	case t.span != "":
 		return []role{atRole, firstRole}
@@ -94,7 +94,7 @@ func (t *track) roles() []role {
 }
 
 // ticks reports whether the metrics are over ticks.
-func (t *track) ticks() bool { return t.looks || t.span != "" }
+func (t *track) ticks() bool { return t.sinceLastFetch || t.span != "" }
 
 // metric is the name of the metric of a role.
 func (t *track) metric(r role) string {
@@ -113,7 +113,7 @@ func (t *track) text(r role) string {
 	case firstRole, atRole:
 	}
 	x := "instant(" + t.operands + ")"
-	if t.looks {
+	if t.sinceLastFetch {
 		x = counting
 	}
 	switch {
@@ -127,7 +127,7 @@ func (t *track) text(r role) string {
 
 // over is a function over the ticks of the track.
 func (t *track) over(function, x string) string {
-	if t.looks {
+	if t.sinceLastFetch {
 		return function + "_sample(" + x + ")"
 	}
 	return function + "_sample(" + x + ", \"" + t.span + "\")"

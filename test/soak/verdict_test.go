@@ -16,7 +16,7 @@ import (
 func TestKilled(t *testing.T) {
 	begin := time.Now()
 	at := func(s float64) time.Time { return begin.Add(time.Duration(s * float64(time.Second))) }
-	s := &scene{weather: &weather{spells: []spell{{cause: agentGone, begin: at(10), end: at(11)}, {cause: pmcdGone, begin: at(20), end: at(21)}}}}
+	s := &shared{disturbances: &disturbances{list: []disturbance{{cause: agentGone, begin: at(10), end: at(11)}, {cause: pmcdGone, begin: at(20), end: at(21)}}}}
 	refused := func(name string, code pdu.Code) error {
 		return fmt.Errorf("client: %w", &rig.Refused{Name: name, Code: code})
 	}
@@ -35,7 +35,7 @@ func TestKilled(t *testing.T) {
 		{"another call", 9.9, 10.1, pdu.ErrIPC, false},
 		{"no error", 9.9, 10.1, nil, false},
 	} {
-		assert.Equal(t, row.want, s.killed(at(row.asked), at(row.told), row.err), row.name)
+		assert.Equal(t, row.want, s.causedByKill(at(row.asked), at(row.told), row.err), row.name)
 	}
 	assert.True(t, errors.Is(refused(plainName, pdu.ErrIPC), pdu.ErrIPC))
 }
@@ -83,7 +83,7 @@ func TestSlowness(t *testing.T) {
 		{"no slow one", 50 * time.Millisecond, 956 * time.Millisecond, 8.5, false, "0 and 0"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			r := &run{scene: &scene{tally: &tally{begin: begin}}, late: rig.Wakes{{Due: at(1), Late: time.Millisecond}, {Due: at(row.when), Late: row.late}}}
+			r := &run{shared: &shared{tally: &tally{begin: begin}}, late: rig.Wakes{{Due: at(1), Late: time.Millisecond}, {Due: at(row.when), Late: row.late}}}
 			reading := func(s float64, pid int, longest time.Duration, counts ...uint64) {
 				r.requested(figures{at: at(s), pid: pid, longest: longest, requests: rig.Histogram{Bounds: bounds, Counts: counts}})
 			}
@@ -126,9 +126,9 @@ func TestMissing(t *testing.T) {
 		{"late, but not so late", 200 * time.Millisecond, 10100 * time.Millisecond, false, 3, 0, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			r := &run{scene: &scene{tally: &tally{begin: begin}}, late: rig.Wakes{{Due: begin.Add(10 * time.Second), Late: row.late}}}
+			r := &run{shared: &shared{tally: &tally{begin: begin}}, late: rig.Wakes{{Due: begin.Add(10 * time.Second), Late: row.late}}}
 			for range 3 {
-				r.tally.missing(begin.Add(row.at), row.lying)
+				r.tally.addMissing(begin.Add(row.at), row.lying)
 			}
 			unexplained, excused, misled := r.missing()
 			assert.Equal(t, []int64{row.unexplained, row.excused, row.misled}, []int64{unexplained, excused, misled})
@@ -160,7 +160,7 @@ func TestGrowth(t *testing.T) {
 		{"a start at the end", func(s int) int { return 1 + s/950 }, func(s int) float64 { return 30 - float64(s/950) }, "30.0 and 30.0 MB, +0.0 %"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			r := &run{scene: &scene{tally: &tally{begin: begin}}, options: Options{Plan: Plan{Length: length * time.Second}}}
+			r := &run{shared: &shared{tally: &tally{begin: begin}}, options: Options{Plan: Plan{Length: length * time.Second}}}
 			for s := range length {
 				r.series = append(r.series, figures{
 					Process: rig.Process{Resident: row.memory(s) * 1e6}, at: begin.Add(time.Duration(s) * time.Second), pid: row.pid(s),
@@ -169,6 +169,6 @@ func TestGrowth(t *testing.T) {
 			assert.Equal(t, row.want, r.growth().Measured)
 		})
 	}
-	empty := &run{scene: &scene{tally: &tally{begin: begin}}, options: Options{Plan: Plan{Length: time.Second}}}
+	empty := &run{shared: &shared{tally: &tally{begin: begin}}, options: Options{Plan: Plan{Length: time.Second}}}
 	assert.Equal(t, "not measured", empty.growth().Measured)
 }
