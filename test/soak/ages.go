@@ -13,32 +13,32 @@ import (
 )
 
 const (
-	// printing is how long a tool may take from the reply to the end of its line.
-	printing = 5 * time.Millisecond
+	// printTime is how long a tool may take from the reply to the end of its line.
+	printTime = 5 * time.Millisecond
 
-	// between is how long it is from the first fetch to the second one.
-	between = 500 * time.Millisecond
+	// secondFetchAfter is how long it is from the first fetch to the second one.
+	secondFetchAfter = 500 * time.Millisecond
 )
 
 // ages are how old samples are, by the kinds of fetches that docs/freshness.md tells apart.
 type ages struct{ first, second, periodic, irregular rig.Durations }
 
-// fresh has a client of each kind fetch while the daemon has nothing else to do. Each kind has a metric of its own, which
-// nobody else keeps fresh.
-func (r *run) fresh(ctx context.Context) ([]rig.Row, error) {
+// measureAges has a client of each kind fetch while the daemon has nothing else to do. Each kind has a metric of its own, which
+// nobody else keeps measureAges.
+func (r *run) measureAges(ctx context.Context) ([]rig.Row, error) {
 	machine := rig.WatchMachine()
-	ctx, cancel := context.WithTimeout(ctx, r.options.Plan.Fresh)
+	ctx, cancel := context.WithTimeout(ctx, r.options.Plan.Ages)
 	defer cancel()
 	var all ages
 	tools := [][]string{{"pmval", "-r", "-t1"}, {"pmval", "-r", "-t0.1"}, {"pmrep", "-ocsv", "-r", "-t2"}}
 	shown, problems := make([]rig.Durations, len(tools)), make([]error, len(tools)+2)
 	var running sync.WaitGroup
 	for i, args := range tools {
-		running.Go(func() { shown[i], problems[i] = r.shown(ctx, append(args, atName)...) })
+		running.Go(func() { shown[i], problems[i] = r.toolAges(ctx, append(args, atName)...) })
 	}
-	running.Go(func() { all.first, all.second, problems[len(tools)] = r.visited(ctx, "phase") })
+	running.Go(func() { all.first, all.second, problems[len(tools)] = r.firstFetchAges(ctx, "phase") })
 	pace := rig.Anytime(r.random(), 50*time.Millisecond, 5*time.Second)
-	running.Go(func() { all.irregular, problems[len(tools)+1] = r.taken(ctx, "both", pace, 0) })
+	running.Go(func() { all.irregular, problems[len(tools)+1] = r.clientAges(ctx, "both", pace, 0) })
 	running.Wait()
 	for _, some := range shown {
 		all.periodic = append(all.periodic, some[min(2, len(some)):]...) // from the third fetch on
@@ -57,16 +57,16 @@ func (a *ages) rows(machine rig.Wakes) []rig.Row {
 	}
 	return []rig.Row{
 		row("first fetch", a.first, rig.Limit{Q: 0.5, Most: ms}, rig.Limit{Q: 0.99, Most: 5 * ms}),
-		row("second fetch", a.second, rig.Limit{Q: 0.5}, rig.Limit{Q: 1, Most: between / 4}),
+		row("second fetch", a.second, rig.Limit{Q: 0.5}, rig.Limit{Q: 1, Most: secondFetchAfter / 4}),
 		row("pmval and pmrep, from the third fetch to the printed line", a.periodic,
-			rig.Limit{Q: 0.5, Most: 10*ms + printing}, rig.Limit{Q: 0.99, Most: 50*ms + printing}),
+			rig.Limit{Q: 0.5, Most: 10*ms + printTime}, rig.Limit{Q: 0.99, Most: 50*ms + printTime}),
 		row("irregular fetches", a.irregular, rig.Limit{Q: 0.5}, rig.Limit{Q: 1, Most: time.Second}),
 		rig.MachineRow("these", machine),
 	}
 }
 
-// shown is how old the values are that a tool prints, when their lines have come.
-func (r *run) shown(ctx context.Context, args ...string) (all rig.Durations, err error) {
+// toolAges is how old the values are that a tool prints, when their lines have come.
+func (r *run) toolAges(ctx context.Context, args ...string) (all rig.Durations, err error) {
 	t, err := rig.Start(ctx, r.pmcd, func(l rig.Line) {
 		if at, ok := timeShown(l.Text); ok {
 			all = append(all, l.At.Sub(time.Unix(0, int64(at))))
@@ -75,14 +75,14 @@ func (r *run) shown(ctx context.Context, args ...string) (all rig.Durations, err
 	if err == nil {
 		err = t.Wait()
 	}
-	return all, unless(ctx, err)
+	return all, unlessDone(ctx, err)
 }
 
-// visited looks a metric up, fetches it twice and disconnects, over and over.
-func (r *run) visited(ctx context.Context, track string) (first, second rig.Durations, err error) {
+// firstFetchAges looks a metric up, fetches it twice and disconnects, over and over.
+func (r *run) firstFetchAges(ctx context.Context, track string) (first, second rig.Durations, err error) {
 	for err == nil && ctx.Err() == nil {
 		var two rig.Durations
-		two, err = r.taken(ctx, track, func(last time.Time) time.Time { return last.Add(between) }, 2)
+		two, err = r.clientAges(ctx, track, func(last time.Time) time.Time { return last.Add(secondFetchAfter) }, 2)
 		if len(two) == 2 {
 			first, second = append(first, two[0]), append(second, two[1])
 		}
@@ -90,12 +90,12 @@ func (r *run) visited(ctx context.Context, track string) (first, second rig.Dura
 	return first, second, err
 }
 
-// taken is how old samples of a track are that one client fetches, at most some; 0: until ctx ends.
-func (r *run) taken(ctx context.Context, track string, pace rig.Pace, most int) (all rig.Durations, err error) {
+// clientAges is how old samples of a track are that one client fetches, at most some; 0: until ctx ends.
+func (r *run) clientAges(ctx context.Context, track string, pace rig.Pace, most int) (all rig.Durations, err error) {
 	t := trackOf(track)
 	c, err := rig.Open(ctx, r.pmcd, t.metric(atRole))
 	if err != nil {
-		return nil, unless(ctx, err)
+		return nil, unlessDone(ctx, err)
 	}
 	defer c.Close() //nolint:errcheck // nothing is lost with it
 	err = c.FetchAt(ctx, pace, func(f rig.Fetched) bool {
@@ -105,11 +105,11 @@ func (r *run) taken(ctx context.Context, track string, pace rig.Pace, most int) 
 		}
 		return len(all) != most
 	})
-	return all, unless(ctx, err)
+	return all, unlessDone(ctx, err)
 }
 
-// unless is an error that is not the end of ctx.
-func unless(ctx context.Context, err error) error {
+// unlessDone is an error that is not the end of ctx.
+func unlessDone(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
 	}

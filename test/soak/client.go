@@ -21,12 +21,12 @@ const redial = 100 * time.Millisecond
 
 // shared is what all clients share.
 type shared struct {
-	pmcd    *pmcdtest.PMCD
-	model   *model
-	tally   *tally
+	pmcd         *pmcdtest.PMCD
+	model        *model
+	tally        *tally
 	disturbances *disturbances
-	lying   bool         // agents lie, and pmcd may lose values of others with them: clients fetch an operand plainly, too
-	blockedAt   atomic.Int64 // when pmcd answered last after it had stood still for so long that a tick was a gap, in ns
+	lying        bool         // agents lie, and pmcd may lose values of others with them: clients fetch an operand plainly, too
+	blockedAt    atomic.Int64 // when pmcd answered last after it had stood still for so long that a tick was a gap, in ns
 }
 
 // reconnect has something done, one connection after the other, until ctx ends. When pmcd goes away is known only from
@@ -60,13 +60,13 @@ func (s *shared) withConnection(ctx context.Context, life func(context.Context, 
 // client is a program that looks metrics up once and fetches them again and again.
 type client struct {
 	*shared
-	name    string
-	rand    *rand.Rand
-	metrics int // how many it chooses
-	pace    rig.Pace
-	fetches int      // for each connection; 0: without end
-	severalLists   bool     // a connection has several lists, of which none has seen all that is since its last look
-	unchecked  []string // metrics that it fetches behind these, and does not judge
+	name         string
+	rand         *rand.Rand
+	metrics      int // how many it chooses
+	pace         rig.Pace
+	fetches      int      // for each connection; 0: without end
+	severalLists bool     // a connection has several lists, of which none has seen all that is since its last look
+	unchecked    []string // metrics that it fetches behind these, and does not judge
 }
 
 func (c *client) run(ctx context.Context) { c.reconnect(ctx, c.name, c.fetchList) }

@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	// down is how long wave is dead before pmcd is told to start it again.
-	down = time.Second
+	// deadTime is how long wave is dead before pmcd is told to start it again.
+	deadTime = time.Second
 
-	// patient is how long pmcd lets pass before it starts agents again by itself once more.
-	patient = 61 * time.Second
+	// autoRestartInterval is how long pmcd lets pass before it starts agents again by itself once more.
+	autoRestartInterval = 61 * time.Second
 
-	// soon is how soon what has been started must be there.
-	soon = 15 * time.Second
+	// restartLimit is how restartLimit what has been started must be there.
+	restartLimit = 15 * time.Second
 
-	// left is after how long pmcd is told again to start the daemon: it may drop it only when it has done so with others.
-	left = 300 * time.Millisecond
+	// signalAgainAfter is after how long pmcd is told again to start the daemon: it may drop it only when it has done so with others.
+	signalAgainAfter = 300 * time.Millisecond
 
 	// ownConnections is how many clients of pmcd the daemon is.
 	ownConnections = 6
@@ -37,7 +37,7 @@ const (
 // event is something that happens to the run.
 type event struct {
 	share float64 // of the length of the run
-	what  func(context.Context) error
+	do    func(context.Context) error
 }
 
 // events are in order. What may give the daemon another process is at the begin and at the end, so that in
@@ -46,23 +46,23 @@ func (r *run) events() []event {
 	var all []event
 	p := r.options.Plan
 	slots := max(p.Restarts, p.Hangups-1) + 1
-	early := func(i int, shift float64) float64 { return settled * (float64(i) + shift) / float64(slots) }
+	early := func(i int, shift float64) float64 { return watchFrom * (float64(i) + shift) / float64(slots) }
 	for i := range p.Restarts {
 		share := early(i, 1)
 		if i == p.Restarts-1 && i > 0 {
-			share = (1 + halves) / 2
+			share = (1 + watchUntil) / 2
 		}
 		all = append(all, event{share, r.restart})
 	}
 	for i := range p.Hangups {
 		share := early(i, 0.5)
 		if i == p.Hangups-1 {
-			share = (1 + 3*halves) / 4
+			share = (1 + 3*watchUntil) / 4
 		}
-		all = append(all, event{share, r.killAndTell})
+		all = append(all, event{share, r.killWithSIGHUP})
 	}
 	for i := range p.Kills {
-		all = append(all, event{settled + (halves-settled)*(float64(i)+0.5)/float64(p.Kills), r.kill})
+		all = append(all, event{watchFrom + (watchUntil-watchFrom)*(float64(i)+0.5)/float64(p.Kills), r.kill})
 	}
 	slices.SortFunc(all, func(a, b event) int { return cmp.Compare(a.share, b.share) })
 	return all
@@ -75,7 +75,7 @@ func (r *run) disturb(ctx context.Context) {
 		if !rig.Sleep(ctx, time.Until(at)) {
 			return
 		}
-		if err := e.what(context.WithoutCancel(ctx)); err != nil && ctx.Err() == nil {
+		if err := e.do(context.WithoutCancel(ctx)); err != nil && ctx.Err() == nil {
 			r.tally.addProblem(failedCall, "%v", err)
 		}
 	}
@@ -83,7 +83,7 @@ func (r *run) disturb(ctx context.Context) {
 
 // restart ends pmcd in the regular way and starts it again.
 func (r *run) restart(ctx context.Context) error {
-	resume, err := r.editor.calm(ctx)
+	resume, err := r.editor.pauseRepaired(ctx)
 	defer resume()
 	if err != nil {
 		return err
@@ -102,29 +102,29 @@ func (r *run) restart(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.excused += after - before
-	r.keepLog()
-	r.revivals, r.revived = 0, time.Time{}
+	r.countedDrops += after - before
+	r.collectLog()
+	r.autoRestarts, r.lastAutoRestart = 0, time.Time{}
 	return r.pmcd.Restart()
 }
 
 // kill ends wave as a crash would, and pmcd starts it again when it notices.
 func (r *run) kill(ctx context.Context) error {
 	for {
-		if err := r.noteRevivals(); err != nil {
+		if err := r.readAutoRestarts(); err != nil {
 			return err
 		}
-		if time.Since(r.revived) >= patient {
+		if time.Since(r.lastAutoRestart) >= autoRestartInterval {
 			break
 		}
 		rig.Sleep(ctx, time.Second)
 	}
-	return r.killed(ctx, func() error { return nil })
+	return r.killAndAwait(ctx, func() error { return nil })
 }
 
-// killAndTell ends wave, and has pmcd start it again with a SIGHUP.
-func (r *run) killAndTell(ctx context.Context) error {
-	resume, err := r.editor.calm(ctx)
+// killWithSIGHUP ends wave, and has pmcd start it again with a SIGHUP.
+func (r *run) killWithSIGHUP(ctx context.Context) error {
+	resume, err := r.editor.pauseRepaired(ctx)
 	defer resume()
 	if err != nil {
 		return err
@@ -132,24 +132,24 @@ func (r *run) killAndTell(ctx context.Context) error {
 	told := r.disturbances.begin(pmcdSIGHUP)
 	defer told()
 	var at time.Time
-	err = r.killed(ctx, func() error {
-		rig.Sleep(ctx, down)
+	err = r.killAndAwait(ctx, func() error {
+		rig.Sleep(ctx, deadTime)
 		at = time.Now()
 		return r.pmcd.Signal(syscall.SIGHUP)
 	})
 	if err != nil {
 		return err
 	}
-	if err := r.served(ctx); err != nil {
+	if err := r.awaitServed(ctx); err != nil {
 		return err
 	}
-	r.back = max(r.back, time.Since(at))
+	r.longestReturn = max(r.longestReturn, time.Since(at))
 	n, err := r.drops()
-	if n > r.excused {
-		r.keepOwnLog("derived.log.prev")
+	if n > r.countedDrops {
+		r.collectOwnLog("derived.log.prev")
 	}
-	r.dropped += n - r.excused
-	r.excused = n
+	r.dropped += n - r.countedDrops
+	r.countedDrops = n
 	return err
 }
 
@@ -159,8 +159,8 @@ func (r *run) drops() (int, error) {
 	return len(found), err
 }
 
-// killed kills wave and waits until there is another one.
-func (r *run) killed(ctx context.Context, then func() error) error {
+// killAndAwait kills wave and waits until there is another one.
+func (r *run) killAndAwait(ctx context.Context, then func() error) error {
 	pid, ok := r.pmcd.PidOf(waveName)
 	if !ok {
 		return fmt.Errorf("%s does not run", waveName)
@@ -174,30 +174,30 @@ func (r *run) killed(ctx context.Context, then func() error) error {
 	if err := then(); err != nil {
 		return err
 	}
-	for begin := time.Now(); time.Since(begin) < soon; rig.Sleep(ctx, 10*time.Millisecond) {
+	for begin := time.Now(); time.Since(begin) < restartLimit; rig.Sleep(ctx, 10*time.Millisecond) {
 		if now, ok := r.pmcd.PidOf(waveName); ok && now != pid {
-			return r.noteRevivals()
+			return r.readAutoRestarts()
 		}
 	}
 	return fmt.Errorf("%s is not started again", waveName)
 }
 
-// noteRevivals notes when pmcd last looked by itself whether agents must be started again, by its log. It does that, too,
+// readAutoRestarts notes when pmcd last looked by itself whether agents must be started again, by its log. It does that, too,
 // a minute after a drop that a SIGHUP has repaired.
-func (r *run) noteRevivals() error {
+func (r *run) readAutoRestarts() error {
 	found, err := rig.Matching(r.pmcd.LogFile, regexp.MustCompile("Auto-restarting agents"))
-	if len(found) != r.revivals {
-		r.revivals, r.revived = len(found), time.Now()
+	if len(found) != r.autoRestarts {
+		r.autoRestarts, r.lastAutoRestart = len(found), time.Now()
 	}
 	return err
 }
 
-// served waits until the value of an operand is served. As an administrator would, it tells pmcd again to start the
+// awaitServed waits until the value of an operand is awaitServed. As an administrator would, it tells pmcd again to start the
 // daemon if pmcd leaves it so.
-func (r *run) served(ctx context.Context) error {
+func (r *run) awaitServed(ctx context.Context) error {
 	var err error
 	var gone time.Time
-	for begin := time.Now(); time.Since(begin) < soon; rig.Sleep(ctx, 10*time.Millisecond) {
+	for begin := time.Now(); time.Since(begin) < restartLimit; rig.Sleep(ctx, 10*time.Millisecond) {
 		if _, err = rig.ReadFigures(ctx, r.pmcd, atName); err == nil {
 			return nil
 		}
@@ -206,9 +206,9 @@ func (r *run) served(ctx context.Context) error {
 			gone = time.Time{}
 		case gone.IsZero():
 			gone = time.Now()
-		case time.Since(gone) > left:
+		case time.Since(gone) > signalAgainAfter:
 			gone = time.Time{}
-			r.retold++
+			r.signalledAgain++
 			if err := r.pmcd.Signal(syscall.SIGHUP); err != nil {
 				return err
 			}
@@ -217,9 +217,9 @@ func (r *run) served(ctx context.Context) error {
 	return fmt.Errorf("not served: %w", err)
 }
 
-// keepLog takes the complaints out of pmcd's log, which its next start empties.
-func (r *run) keepLog() {
-	drops, departures := r.excused, r.excused*ownConnections
+// collectLog takes the complaints out of pmcd's log, which its next start empties.
+func (r *run) collectLog() {
+	drops, departures := r.countedDrops, r.countedDrops*ownConnections
 	for _, line := range r.matching("pmcd.log", complaint()) {
 		switch {
 		case excuse().MatchString(line):
@@ -231,12 +231,12 @@ func (r *run) keepLog() {
 			r.complaints = append(r.complaints, line)
 		}
 	}
-	r.excused = 0
-	r.keepOwnLog("derived.log")
+	r.countedDrops = 0
+	r.collectOwnLog("derived.log")
 }
 
-// keepOwnLog takes out of a log of the daemon what is to be told. One that is started anew keeps the log before as derived.log.prev.
-func (r *run) keepOwnLog(name string) {
+// collectOwnLog takes out of a log of the daemon what is to be told. One that is started anew keeps the log before as derived.log.prev.
+func (r *run) collectOwnLog(name string) {
 	r.panics += len(r.matching(name, regexp.MustCompile(`panic`)))
 	for _, line := range r.matching(name, warning()) {
 		if !ofEdits().MatchString(line) {

@@ -12,9 +12,9 @@ const Grace = 2 * time.Second
 type cause int
 
 const (
-	agentGone cause = iota // wave does not run
-	pmcdGone               // pmcd does not run
-	pmcdSIGHUP               // pmcd gets a SIGHUP: it drops the agent whose reply it is waiting for
+	agentGone  cause = iota // wave does not run
+	pmcdGone                // pmcd does not run
+	pmcdSIGHUP              // pmcd gets a SIGHUP: it drops the agent whose reply it is waiting for
 )
 
 // disturbance is a time in which something was disturbed; end is zero while it lasts.
@@ -25,7 +25,7 @@ type disturbance struct {
 
 // disturbances knows when what was disturbed. Its methods may be called by any number of goroutines.
 type disturbances struct {
-	mu     sync.Mutex
+	mu   sync.Mutex
 	list []disturbance
 }
 

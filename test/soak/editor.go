@@ -12,8 +12,8 @@ import (
 	"pmdaderived/test/rig"
 )
 
-// mostReload is how soon an edit has to be served.
-const mostReload = 10 * time.Second
+// maxReload is how soon an edit has to be served.
+const maxReload = 10 * time.Second
 
 // siteOperands are metrics of the stock agent sample.
 func siteOperands() reloadtest.Operands {
@@ -43,7 +43,7 @@ func (e *editor) write() error {
 func (e *editor) run(ctx context.Context) {
 	for rig.Sleep(ctx, e.pause) {
 		e.mu.Lock()
-		err := e.served(ctx, e.site.Edit())
+		err := e.writeAndAwait(ctx, e.site.Edit())
 		e.mu.Unlock()
 		if err != nil && ctx.Err() == nil {
 			e.tally.addProblem(failedCall, "edit: %v", err)
@@ -51,16 +51,16 @@ func (e *editor) run(ctx context.Context) {
 	}
 }
 
-// calm makes all definitions right, so that a new process serves what the old one did, and keeps edits off
+// pauseRepaired makes all definitions right, so that a new process serves what the old one did, and keeps edits off
 // until resume is called.
-func (e *editor) calm(ctx context.Context) (resume func(), err error) {
+func (e *editor) pauseRepaired(ctx context.Context) (resume func(), err error) {
 	e.mu.Lock()
-	return e.mu.Unlock, e.served(ctx, e.site.Repair())
+	return e.mu.Unlock, e.writeAndAwait(ctx, e.site.Repair())
 }
 
-// served writes a generation and waits until it is served. Generations in between would make the site
+// writeAndAwait writes a generation and waits until it is writeAndAwait. Generations in between would make the site
 // expect what the daemon has never read.
-func (e *editor) served(ctx context.Context, generation int) error {
+func (e *editor) writeAndAwait(ctx context.Context, generation int) error {
 	const shown = "derived.gen.first"
 	begin := time.Now()
 	if err := e.write(); err != nil {
@@ -71,7 +71,7 @@ func (e *editor) served(ctx context.Context, generation int) error {
 		return err
 	}
 	defer c.Close() //nolint:errcheck // nothing is lost with it
-	for time.Since(begin) < mostReload {
+	for time.Since(begin) < maxReload {
 		f, err := c.Fetch(ctx)
 		if err != nil {
 			return err

@@ -33,17 +33,17 @@ type selection struct {
 // the first one is an operand, which is fetched plainly, nothing is missing that pmcd has no value of in the same moment.
 type judge struct {
 	*shared
-	client  string
-	list []selection
+	client string
+	list   []selection
 	states map[string]*trackState // by track
 }
 
 // trackState is what a context has seen of a track.
 type trackState struct {
-	last  moment // of the last fetch that had a sample
+	last      moment // of the last fetch that had a sample
 	nextStart uint64 // where the next step has to begin; 0: not known
-	lastEmpty  bool   // the last fetch had no value
-	mayLack bool   // it need not have one: there are too few ticks so far, or too many gaps
+	lastEmpty bool   // the last fetch had no value
+	mayLack   bool   // it need not have one: there are too few ticks so far, or too many gaps
 	fetchedAt time.Time
 }
 

@@ -15,8 +15,8 @@ import (
 // liarOf is the name of an agent that lies.
 func liarOf(i int) string { return [...]string{"evil", "vile"}[i] }
 
-// badDefinitions need an agent that lies, and begin with its name.
-func badDefinitions(agent string) string {
+// liarDefinitions need an agent that lies, and begin with its name.
+func liarDefinitions(agent string) string {
 	text := `at = evil.nanos
 pace = rate(evil.nanos)
 step = delta(evil.nanos)
@@ -40,8 +40,8 @@ choice = defined(evil.dyn.n30) ? evil.dyn.n30 : wave.nanos
 	return all.String()
 }
 
-func badNames(agent string) (names []string) {
-	for line := range strings.Lines(badDefinitions(agent)) {
+func liarNames(agent string) (names []string) {
+	for line := range strings.Lines(liarDefinitions(agent)) {
 		name, _, _ := strings.Cut(line, " ")
 		names = append(names, "derived."+name)
 	}
@@ -92,7 +92,7 @@ func (r *run) lie(ctx context.Context, agent string) {
 	defer say("")
 	moment := func() time.Duration { return time.Duration(random.Int64N(int64(half))) }
 	for rig.Sleep(ctx, moment()) {
-		order := r.lies.at(r.tally.told.Add(1)-1, random)
+		order := r.lies.at(r.tally.liesTold.Add(1)-1, random)
 		honest := r.tally.beginLie(agent + ": " + order)
 		say(order)
 		rig.Sleep(ctx, half+moment())
@@ -101,8 +101,8 @@ func (r *run) lie(ctx context.Context, agent string) {
 	}
 }
 
-// without are the metrics that have no value at the first fetch, nor at the second one.
-func (r *run) without(ctx context.Context, names []string) []string {
+// lackingValues are the metrics that have no value at the first fetch, nor at the second one.
+func (r *run) lackingValues(ctx context.Context, names []string) []string {
 	c, err := rig.Open(ctx, r.pmcd, names...)
 	if err != nil { // one of the names may not be there yet
 		return names
@@ -119,7 +119,7 @@ func (r *run) without(ctx context.Context, names []string) []string {
 				lack[i] = ""
 			}
 		}
-		rig.Sleep(ctx, between)
+		rig.Sleep(ctx, secondFetchAfter)
 	}
 	return slices.DeleteFunc(lack, func(name string) bool { return name == "" })
 }

@@ -12,10 +12,10 @@ import (
 
 // moment is what a client knows of the values of one track: when they were taken, and since when deltas and rates are.
 type moment struct {
-	at     uint64  // ns since the Epoch
-	before uint64  // likewise; 0: there is no history
-	interval   float64 // seconds by which rates were divided
-	first  uint64  // of ticks: when the first one was; at is the last one
+	at       uint64  // ns since the Epoch
+	before   uint64  // likewise; 0: there is no history
+	interval float64 // seconds by which rates were divided
+	first    uint64  // of ticks: when the first one was; at is the last one
 
 	// There is no newer sample than at the fetch before: rates are what they were then, and deltas have no value.
 	repeated bool

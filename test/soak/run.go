@@ -23,8 +23,8 @@ const derivedDomain = 510
 
 // The shares of the run between which one process of the daemon is watched for growth.
 const (
-	settled = 0.2
-	halves  = 0.9
+	watchFrom  = 0.2
+	watchUntil = 0.9
 )
 
 // Options are what a run is made with.
@@ -55,12 +55,12 @@ type Plan struct {
 	Liars    int           // agents that lie
 	Lie      time.Duration // how long one lie lasts at most
 
-	Fresh time.Duration // how long is measured how old samples are
+	Ages time.Duration // how long is measured how old samples are
 
-	Routine time.Duration // how long clients work before the crowd comes
-	Crowd   int           // connections at once; each is two contexts
-	Visits  int           // connects and disconnects in a row
-	Return  time.Duration // how long memory may take to be returned
+	Warm         time.Duration // how long clients work before the crowd comes
+	Connections  int           // connections at once; each is two contexts
+	Reconnects   int           // connects and disconnects in a row
+	MemoryReturn time.Duration // how long memory may take to be returned
 }
 
 // Least is the least length of a full plan: pmcd starts an agent again by itself once a minute.
@@ -71,9 +71,9 @@ func Full(length time.Duration) Plan {
 	return Plan{
 		Length: length, Interval: max(time.Second, length/60), Definitions: 1943,
 		Periodic: 16, Irregular: 8, Reconnecting: 6, Wide: 2, Readers: 6, Tools: 3,
-		Edit: time.Second, Kills: max(1, int(float64(length)*(halves-settled)/float64(65*time.Second))-1), Hangups: 5, Restarts: 4, Liars: 2, Lie: 5 * time.Second,
-		Fresh:   min(time.Minute, length/10),
-		Routine: time.Minute, Crowd: 900, Visits: 10_000, Return: 5 * time.Minute,
+		Edit: time.Second, Kills: max(1, int(float64(length)*(watchUntil-watchFrom)/float64(65*time.Second))-1), Hangups: 5, Restarts: 4, Liars: 2, Lie: 5 * time.Second,
+		Ages: min(time.Minute, length/10),
+		Warm: time.Minute, Connections: 900, Reconnects: 10_000, MemoryReturn: 5 * time.Minute,
 	}
 }
 
@@ -82,8 +82,8 @@ func Short() Plan {
 	return Plan{
 		Length: 10 * time.Second, Interval: time.Second, Definitions: 150,
 		Periodic: 4, Irregular: 2, Reconnecting: 2, Wide: 1, Readers: 2, Tools: 1,
-		Edit: 200 * time.Millisecond, Kills: 1, Hangups: 1, Restarts: 1, Liars: 2, Lie: time.Second, Fresh: 2 * time.Second,
-		Routine: time.Second, Crowd: 40, Visits: 100, Return: 6 * time.Second,
+		Edit: 200 * time.Millisecond, Kills: 1, Hangups: 1, Restarts: 1, Liars: 2, Lie: time.Second, Ages: 2 * time.Second,
+		Warm: time.Second, Connections: 40, Reconnects: 100, MemoryReturn: 6 * time.Second,
 	}
 }
 
@@ -92,7 +92,7 @@ func Lies() Plan {
 	return Plan{
 		Length: time.Minute, Interval: 10 * time.Second, Definitions: 3 * len(forms()),
 		Periodic: 3, Irregular: 1, Reconnecting: 1, Wide: 1, Readers: 1, Tools: 1,
-		Edit: time.Second, Liars: 2, Lie: time.Second, Fresh: time.Second,
+		Edit: time.Second, Liars: 2, Lie: time.Second, Ages: time.Second,
 	}
 }
 
@@ -110,21 +110,21 @@ type run struct {
 	lies    lies
 	clients atomic.Uint64 // that have got a source of random numbers
 
-	revivals int           // how often this pmcd has started agents again by itself
-	revived  time.Time     // when it last did
-	excused  int           // drops that are in pmcd's log and have been counted
-	dropped  int           // times that pmcd dropped the daemon for a SIGHUP
-	retold   int           // times that it left it so and needed another one
-	back     time.Duration // the longest from a SIGHUP until the daemon served again
+	autoRestarts    int           // how often this pmcd has started agents again by itself
+	lastAutoRestart time.Time     // when it last did
+	countedDrops    int           // drops that are in pmcd's log and have been counted
+	dropped         int           // times that pmcd dropped the daemon for a SIGHUP
+	signalledAgain  int           // times that it left it so and needed another one
+	longestReturn   time.Duration // the longest from a SIGHUP until the daemon served again
 
-	complaints []string // of pmcd
-	warnings   []string // of the daemon
-	panics     int
-	series     []figures
-	latest     figures
-	worst      time.Duration // request of any process
-	slow       []slowRequests
-	late       rig.Wakes // of a sleeper, by the machine
+	complaints     []string // of pmcd
+	warnings       []string // of the daemon
+	panics         int
+	series         []figures
+	latest         figures
+	longestRequest time.Duration // request of any process
+	slow           []slowRequests
+	wakes          rig.Wakes // of a sleeper, by the machine
 }
 
 // Run makes a run on a private pmcd that ends with it. A table can come with an error.
@@ -155,7 +155,7 @@ func Run(ctx context.Context, o Options) (table *rig.Table, err error) {
 		}
 		err = errors.Join(err, r.pmcd.Stop(), r.pmcd.Remove())
 	}()
-	return r.whole(ctx)
+	return r.execute(ctx)
 }
 
 func (r *run) random() *rand.Rand { return rand.New(rand.NewPCG(r.options.Seed, r.clients.Add(1))) }
@@ -168,7 +168,7 @@ func (r *run) launch() error {
 	text, agents := r.model.file(), []pmcdtest.Agent{rig.AgentSpec{Name: waveName, Domain: 401, Lies: rig.None}.In(r.folder)}
 	for i := range r.options.Plan.Liars {
 		name := liarOf(i)
-		text += badDefinitions(name)
+		text += liarDefinitions(name)
 		agents = append(agents, rig.AgentSpec{Name: name, Domain: 402 + i, Lies: r.folder.Path("lie-" + name)}.In(r.folder))
 	}
 	if _, err := conf.Write("model.conf", text); err != nil {
@@ -190,7 +190,7 @@ func (r *run) launch() error {
 func (r *run) definitions() int {
 	n := len(r.model.metrics) + len(r.editor.site.Names())
 	for i := range r.options.Plan.Liars {
-		n += len(badNames(liarOf(i)))
+		n += len(liarNames(liarOf(i)))
 	}
 	for _, t := range tracks() {
 		n += len(t.roles())
@@ -198,38 +198,38 @@ func (r *run) definitions() int {
 	return n
 }
 
-// whole is a run from when pmcd serves to the verdict.
-func (r *run) whole(ctx context.Context) (*rig.Table, error) {
+// execute is a run from when pmcd serves to the verdict.
+func (r *run) execute(ctx context.Context) (*rig.Table, error) {
 	late := sync.OnceValue(rig.WatchMachine())
 	defer late()
-	if err := r.ready(ctx); err != nil {
+	if err := r.awaitServing(ctx); err != nil {
 		return nil, err
 	}
-	if err := r.learn(ctx); err != nil {
+	if err := r.readFirstGeneration(ctx); err != nil {
 		return nil, err
 	}
-	if err := r.warm(ctx); err != nil {
+	if err := r.awaitCollection(ctx); err != nil {
 		return nil, err
 	}
-	fresh, err := r.fresh(ctx)
+	fresh, err := r.measureAges(ctx)
 	if err != nil {
 		return nil, err
 	}
-	before, err := r.quiet(ctx, figures{})
+	before, err := r.idleFigures(ctx, figures{})
 	if err != nil {
 		return nil, err
 	}
 	r.tally.begin = time.Now()
 	r.tally.logf("%d definitions, %d clients\n%s", before.bound, r.options.Plan.clients(), heading)
-	if err := r.everything(ctx); err != nil {
+	if err := r.runAll(ctx); err != nil {
 		return nil, err
 	}
-	after, err := r.quiet(ctx, before)
+	after, err := r.idleFigures(ctx, before)
 	if err != nil {
 		return nil, err
 	}
 	records := r.archives(ctx)
-	crowds, err := r.crowds(ctx)
+	crowds, err := r.memoryRows(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -237,16 +237,16 @@ func (r *run) whole(ctx context.Context) (*rig.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.requested(last)
-	r.late = late()
-	r.keepLog()
+	r.addRequests(last)
+	r.wakes = late()
+	r.collectLog()
 	for _, line := range r.complaints {
 		r.tally.logf("pmcd: %s", line)
 	}
 	if len(r.complaints) > 0 {
 		r.tally.logf("%s", r.pmcd.Log())
 	}
-	table := &rig.Table{Rows: slices.Concat(fresh, r.verdict(before, after, records), crowds)}
+	table := &rig.Table{Rows: slices.Concat(fresh, r.rows(before, after, records), crowds)}
 	if !table.OK() {
 		for _, line := range r.warnings {
 			r.tally.logf("daemon: %s", line)
@@ -255,8 +255,8 @@ func (r *run) whole(ctx context.Context) (*rig.Table, error) {
 	return table, nil
 }
 
-// ready waits until all definitions are served, and those over ticks have had some.
-func (r *run) ready(ctx context.Context) error {
+// awaitServing waits until all definitions are served, and those over ticks have had some.
+func (r *run) awaitServing(ctx context.Context) error {
 	var f figures
 	want := r.definitions()
 	err := rig.Await(ctx, fmt.Sprintf("%d definitions are served", want), func() (bool, error) {
@@ -273,11 +273,11 @@ func (r *run) ready(ctx context.Context) error {
 			windows = append(windows, t.metric(atRole))
 		}
 	}
-	return rig.Await(ctx, "there have been ticks", func() (bool, error) { return len(r.without(ctx, windows)) == 0, nil })
+	return rig.Await(ctx, "there have been ticks", func() (bool, error) { return len(r.lackingValues(ctx, windows)) == 0, nil })
 }
 
-// learn has readers see generation 0 of the site, which shows what metadata there are.
-func (r *run) learn(ctx context.Context) error {
+// readFirstGeneration has readers see generation 0 of the site, which shows what metadata there are.
+func (r *run) readFirstGeneration(ctx context.Context) error {
 	for i := range uint64(8) {
 		c := &reader{shared: r.shared, name: "first reader", client: r.editor.site.NewClient(1000 + i), pace: rig.Every(time.Millisecond)}
 		if err := r.withConnection(ctx, c.fetchChosen); err != nil {
@@ -287,9 +287,9 @@ func (r *run) learn(ctx context.Context) error {
 	return nil
 }
 
-// warm has clients come and go until the daemon has collected garbage once, which shows in its heap. From then on Go's runtime has two goroutines
+// awaitCollection has clients come and go until the daemon has collected garbage once, which shows in its heap. From then on Go's runtime has two goroutines
 // more, and /etc/pcp.conf is closed, which speed leaves to the collector.
-func (r *run) warm(ctx context.Context) error {
+func (r *run) awaitCollection(ctx context.Context) error {
 	heap := 0.0
 	for begin := time.Now(); ; {
 		f, err := r.figures(ctx)
@@ -300,7 +300,7 @@ func (r *run) warm(ctx context.Context) error {
 		if time.Since(begin) > quietTime {
 			return fmt.Errorf("no garbage collection in %v", quietTime)
 		}
-		if err := r.visits(ctx, 50); err != nil {
+		if err := r.reconnectOften(ctx, 50); err != nil {
 			return err
 		}
 	}
@@ -317,8 +317,8 @@ const ownContexts = 5
 // better connection to it, has one of them too many or too few for a moment.
 const steady = 3
 
-// quiet is what the daemon holds without clients; it waits until that stays the same and is no more than before.
-func (r *run) quiet(ctx context.Context, before figures) (f figures, err error) {
+// idleFigures is what the daemon holds without clients; it waits until that stays the same and is no more than before.
+func (r *run) idleFigures(ctx context.Context, before figures) (f figures, err error) {
 	same := 0
 	for begin := time.Now(); ; {
 		if !rig.Sleep(ctx, mmvAge) {
@@ -328,7 +328,7 @@ func (r *run) quiet(ctx context.Context, before figures) (f figures, err error) 
 		if f, err = r.figures(ctx); err != nil {
 			return f, err
 		}
-		r.requested(f)
+		r.addRequests(f)
 		if same++; f.goroutines != last.goroutines || f.Files != last.Files {
 			same = 1
 		}
@@ -339,8 +339,8 @@ func (r *run) quiet(ctx context.Context, before figures) (f figures, err error) 
 	}
 }
 
-// everything runs the clients, the edits and the disturbances at the same time.
-func (r *run) everything(ctx context.Context) error {
+// runAll runs the clients, the edits and the disturbances at the same time.
+func (r *run) runAll(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx) // a deadline would fail calls before it is seen to be over
 	defer cancel()
 	defer time.AfterFunc(r.options.Plan.Length, cancel).Stop()
@@ -371,7 +371,7 @@ func (r *run) everyClient() (all []func(context.Context)) {
 		random := r.random()
 		c := &client{shared: r.shared, name: name, rand: random, metrics: metrics, pace: pace(random), fetches: fetches}
 		for i := range p.Liars {
-			c.unchecked = append(c.unchecked, badNames(liarOf(i))...)
+			c.unchecked = append(c.unchecked, liarNames(liarOf(i))...)
 		}
 		all = append(all, c.run)
 	}
@@ -425,7 +425,7 @@ func (r *run) watch(ctx context.Context) {
 			continue
 		}
 		r.series = append(r.series, f)
-		r.requested(f)
+		r.addRequests(f)
 		if time.Since(told) >= r.options.Plan.Interval-tickSlack {
 			told = time.Now()
 			r.tellInterval(f)

@@ -102,14 +102,14 @@ func TestJudge(t *testing.T) {
 			s := &shared{tally: &tally{log: &log}, disturbances: &disturbances{}}
 			j := newJudge(s, "client", list)
 			j.check(rig.Fetched{Sent: now, Answered: now, Sets: fetchOf(t, list, at(-1100), at(-2100))})
-			require.Zero(t, s.tally.bad(), log.String())
+			require.Zero(t, s.tally.total(), log.String())
 			sets := fetchOf(t, list, at(row.at), at(row.before))
 			if row.spoil != nil {
 				row.spoil(sets)
 			}
 			j.check(rig.Fetched{Sent: now, Answered: now, Sets: sets})
 			if row.reason == "" {
-				assert.Zero(t, s.tally.bad(), log.String())
+				assert.Zero(t, s.tally.total(), log.String())
 				return
 			}
 			assert.Positive(t, s.tally.problems[row.kind].Load())
@@ -201,14 +201,14 @@ func TestJudgeOfTicks(t *testing.T) {
 			s := &shared{tally: &tally{log: &log}, disturbances: &disturbances{}}
 			j := newJudge(s, "client", list)
 			j.check(fetch(-8, -9, -10))
-			require.Zero(t, s.tally.bad(), log.String())
+			require.Zero(t, s.tally.total(), log.String())
 			f := fetch(row.last, row.from, row.since)
 			for _, i := range row.without {
 				f.Sets[i].Values = nil
 			}
 			j.check(f)
 			if row.reason == "" {
-				assert.Zero(t, s.tally.bad(), log.String())
+				assert.Zero(t, s.tally.total(), log.String())
 				return
 			}
 			assert.Contains(t, log.String(), row.reason)
@@ -281,9 +281,9 @@ time=2026-11-22T04:10:44Z level=warning msg=agent is slow, sampling it less ofte
 	drops, err := r.drops()
 	require.NoError(t, err)
 	assert.Equal(t, 2, drops, "whether pmcd was ending or not")
-	r.excused = 1
-	r.keepLog()
-	r.keepOwnLog("derived.log.prev") // there is none
+	r.countedDrops = 1
+	r.collectLog()
+	r.collectOwnLog("derived.log.prev") // there is none
 	assert.Equal(t, []string{
 		`Cleanup "derived" agent (dom 510): protocol failure for fd=15`, `Cleanup "derived" agent (dom 510): protocol failure for fd=16, exit(1)`,
 		strings.TrimSpace(departed),

@@ -37,9 +37,9 @@ type tally struct {
 	excused                atomic.Int64 // metrics without a value, and calls that failed, with a cause
 	problems               [kinds]atomic.Int64
 
-	told   atomic.Int64 // lies
-	lying  atomic.Int64 // agents, at the moment
-	misled atomic.Int64 // values that were wrong while any of them did
+	liesTold atomic.Int64 // lies
+	lying    atomic.Int64 // agents, at the moment
+	misled   atomic.Int64 // values that were wrong while any of them did
 
 	mu   sync.Mutex // guards what follows
 	gaps []gap      // in order of time
@@ -108,8 +108,8 @@ func (t *tally) logf(format string, args ...any) {
 	fmt.Fprintf(t.log, format+"\n", args...)
 }
 
-// bad is how many problems there have been.
-func (t *tally) bad() (n int64) {
+// total is how many problems there have been.
+func (t *tally) total() (n int64) {
 	for i := range t.problems {
 		n += t.problems[i].Load()
 	}

@@ -14,8 +14,8 @@ import (
 	"pmdaderived/test/rig"
 )
 
-// latest is how old the value that a tool shows may be when its line has come.
-const latest = 15 * time.Second
+// maxLineAge is how old the value that a tool shows may be when its line has come.
+const maxLineAge = 15 * time.Second
 
 // tool is a stock program that is a client, started again whenever it has ended.
 type tool struct {
@@ -121,7 +121,7 @@ func risingLine() func(string) string {
 		if !ok {
 			return ""
 		}
-		if age := time.Since(time.Unix(0, int64(at))); age < 0 || age > latest {
+		if age := time.Since(time.Unix(0, int64(at))); age < 0 || age > maxLineAge {
 			return fmt.Sprintf("it is %v old", age)
 		}
 		if at < last {

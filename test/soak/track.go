@@ -9,13 +9,13 @@ import (
 // track is metrics whose values tell the time at which the operands of some definitions were sampled. The daemon
 // serves metrics that have the same operands from the same sample, others perhaps from one that is newer.
 type track struct {
-	name     string
-	operands string // an expression, all of U64
-	historic bool   // definitions want to know since when deltas and rates are
-	sinceLastFetch    bool   // they are over the ticks since the client has looked last
-	span     string // or over those of a window
-	unit     float64
-	when     func(value, ref uint64) uint64 // the time in ns, from a value of about ref
+	name           string
+	operands       string // an expression, all of U64
+	historic       bool   // definitions want to know since when deltas and rates are
+	sinceLastFetch bool   // they are over the ticks since the client has looked last
+	span           string // or over those of a window
+	unit           float64
+	when           func(value, ref uint64) uint64 // the time in ns, from a value of about ref
 }
 
 // role is what a metric of a track tells.

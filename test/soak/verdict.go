@@ -8,24 +8,24 @@ import (
 )
 
 const (
-	// mostRequest is how long any request may take, while the machine wakes those who sleep in time.
-	mostRequest = 50 * time.Millisecond
+	// maxRequest is how long any request may take, while the machine wakes those who sleep in time.
+	maxRequest = 50 * time.Millisecond
 
-	// tooLate is from when on the machine does not.
-	tooLate = mostRequest / 2
+	// machineLate is from when on the machine does not.
+	machineLate = maxRequest / 2
 
-	// standstill is from when on the machine, rather than us, is why samples are too old to be served: they may be 1 s old.
-	standstill = 250 * time.Millisecond
+	// machineStopped is from when on the machine, rather than us, is why samples are too old to be served: they may be 1 s old.
+	machineStopped = 250 * time.Millisecond
 
-	// mostGrowth is how much more memory may be held at the end than in the first third of the time.
-	mostGrowth = 0.05
+	// maxGrowth is how much more memory may be held at the end than in the first third of the time.
+	maxGrowth = 0.05
 
 	// warming is the share of the time since the start of a process in which it comes to hold what it needs to serve all its clients.
 	warming = 0.25
 )
 
-// verdict is what has to hold after a run.
-func (r *run) verdict(before, after figures, records int) []rig.Row {
+// rows is what has to hold after a run.
+func (r *run) rows(before, after figures, records int) []rig.Row {
 	t, p := r.tally, r.options.Plan
 	none := func(what string, k kind) rig.Row { return rig.Equal(what, t.problems[k].Load(), 0) }
 	missing, excused, misled := r.missing()
@@ -40,7 +40,7 @@ func (r *run) verdict(before, after figures, records int) []rig.Row {
 		rig.Equal("operand agent killed", r.disturbances.count(agentGone), p.Kills+p.Hangups),
 		rig.Equal("of these with a SIGHUP to pmcd", r.disturbances.count(pmcdSIGHUP), p.Hangups),
 		rig.Equal("pmcd restarted", r.disturbances.count(pmcdGone), p.Restarts),
-		r.lies.row(t.told.Load(), p),
+		r.lies.row(t.liesTold.Load(), p),
 		rig.Equal("others' values wrong or missing while agents lie", t.misled.Load()+misled, 0),
 		none("wrong values", wrongValue),
 		{
@@ -50,13 +50,13 @@ func (r *run) verdict(before, after figures, records int) []rig.Row {
 		none("calls that failed without a cause", failedCall),
 		none("tools that failed without a cause", failedTool),
 		rig.AtMost("daemon dropped by pmcd for a SIGHUP", int64(r.dropped), int64(p.Hangups)),
-		rig.AtMost("left so, until the next SIGHUP", int64(r.retold), int64(p.Hangups)),
-		rig.Times("longest from a SIGHUP until all is served", rig.Durations{r.back}, rig.Limit{Q: 1, Most: Grace}),
+		rig.AtMost("left so, until the next SIGHUP", int64(r.signalledAgain), int64(p.Hangups)),
+		rig.Times("longest from a SIGHUP until all is served", rig.Durations{r.longestReturn}, rig.Limit{Q: 1, Most: Grace}),
 		rig.Equal("complaints in pmcd's log", len(r.complaints), 0),
 		rig.Equal("panics in the daemon's log", r.panics, 0),
-		rig.Times("worst request", rig.Durations{r.worst}, rig.Limit{Q: 1}),
+		rig.Times("worst request", rig.Durations{r.longestRequest}, rig.Limit{Q: 1}),
 		r.slowness(),
-		rig.MachineRow("the run", r.late),
+		rig.MachineRow("the run", r.wakes),
 		r.growth(),
 		same("goroutines before and after", before.goroutines, after.goroutines),
 		same("descriptors before and after", before.Files, after.Files),
@@ -74,8 +74,8 @@ type slowRequests struct {
 	count    uint64
 }
 
-// requested notes the requests since the reading before, or since the start of another process.
-func (r *run) requested(f figures) {
+// addRequests notes the requests since the reading before, or since the start of another process.
+func (r *run) addRequests(f figures) {
 	before := r.latest
 	if before.pid != f.pid {
 		before.requests = rig.Histogram{}
@@ -83,33 +83,33 @@ func (r *run) requested(f figures) {
 	if before.at.IsZero() {
 		before.at = r.tally.begin
 	}
-	r.latest, r.worst = f, max(r.worst, f.longest)
+	r.latest, r.longestRequest = f, max(r.longestRequest, f.longest)
 	since := f.requests.Since(before.requests)
 	for i, n := range since.Counts {
-		if n > 0 && since.Bounds[i] > mostRequest {
+		if n > 0 && since.Bounds[i] > maxRequest {
 			r.slow = append(r.slow, slowRequests{before.at, f.at, min(since.Bounds[i], f.longest), n})
 		}
 	}
 }
 
-// delayed reports whether the machine is why they took so long: it woke one who only slept about as much too late at about that time.
-func (s slowRequests) delayed(machine rig.Wakes) bool {
+// causedByMachine reports whether the machine is why they took so long: it woke one who only slept about as much too late at about that time.
+func (s slowRequests) causedByMachine(machine rig.Wakes) bool {
 	late := machine.Latest(s.from.Add(-s.most), s.to)
-	return late >= tooLate && s.most-late <= mostRequest
+	return late >= machineLate && s.most-late <= maxRequest
 }
 
 // slowness judges the slow requests.
 func (r *run) slowness() rig.Row {
 	var slow, delayed uint64
 	for _, s := range r.slow {
-		if s.delayed(r.late) {
+		if s.causedByMachine(r.wakes) {
 			delayed += s.count
 		} else {
 			slow += s.count
 		}
 	}
 	return rig.Row{
-		What:     fmt.Sprintf("requests of more than %v, and those while the machine was late", mostRequest),
+		What:     fmt.Sprintf("requests of more than %v, and those while the machine was late", maxRequest),
 		Measured: fmt.Sprintf("%d and %d", slow, delayed), Target: "0 and any", OK: slow == 0, Timed: true,
 	}
 }
@@ -118,7 +118,7 @@ func (r *run) slowness() rig.Row {
 // while an agent lied: it woke one who only slept much too late, Grace before that or less.
 func (r *run) missing() (unexplained, excused, misled int64) {
 	for _, g := range r.tally.gaps {
-		if r.late.Latest(g.at.Add(-Grace), g.at) >= standstill {
+		if r.wakes.Latest(g.at.Add(-Grace), g.at) >= machineStopped {
 			excused += g.values
 			continue
 		}
@@ -136,12 +136,12 @@ func (r *run) growth() rig.Row {
 	at := func(share float64) time.Time {
 		return r.tally.begin.Add(time.Duration(share * float64(r.options.Plan.Length)))
 	}
-	begin, end, pid := time.Time{}, at(halves), 0
+	begin, end, pid := time.Time{}, at(watchUntil), 0
 	for _, f := range r.series {
 		switch {
 		case !f.at.Before(end):
 		case f.pid == pid:
-		case pid != 0 && !f.at.Before(at(settled)):
+		case pid != 0 && !f.at.Before(at(watchFrom)):
 			return missed("not of one process")
 		default:
 			begin, pid = f.at, f.pid
@@ -161,5 +161,5 @@ func (r *run) growth() rig.Row {
 	if len(first) == 0 || len(last) == 0 {
 		return missed("not measured")
 	}
-	return memoryRow(what, rig.Median(first), rig.Median(last), mostGrowth)
+	return memoryRow(what, rig.Median(first), rig.Median(last), maxGrowth)
 }

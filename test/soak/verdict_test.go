@@ -55,7 +55,7 @@ func TestMiddle(t *testing.T) {
 		for _, x := range row.resident {
 			all = append(all, figures{Process: rig.Process{Resident: x}})
 		}
-		assert.InDelta(t, row.want, middle(all).Resident, 0, "%v", row.resident)
+		assert.InDelta(t, row.want, medianFigures(all).Resident, 0, "%v", row.resident)
 	}
 }
 
@@ -83,9 +83,9 @@ func TestSlowness(t *testing.T) {
 		{"no slow one", 50 * time.Millisecond, 956 * time.Millisecond, 8.5, false, "0 and 0"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			r := &run{shared: &shared{tally: &tally{begin: begin}}, late: rig.Wakes{{Due: at(1), Late: time.Millisecond}, {Due: at(row.when), Late: row.late}}}
+			r := &run{shared: &shared{tally: &tally{begin: begin}}, wakes: rig.Wakes{{Due: at(1), Late: time.Millisecond}, {Due: at(row.when), Late: row.late}}}
 			reading := func(s float64, pid int, longest time.Duration, counts ...uint64) {
-				r.requested(figures{at: at(s), pid: pid, longest: longest, requests: rig.Histogram{Bounds: bounds, Counts: counts}})
+				r.addRequests(figures{at: at(s), pid: pid, longest: longest, requests: rig.Histogram{Bounds: bounds, Counts: counts}})
 			}
 			before, pid := uint64(5), 1
 			reading(9, pid, 20*time.Millisecond, before, 0, 0, 0)
@@ -103,7 +103,7 @@ func TestSlowness(t *testing.T) {
 			got := r.slowness()
 			assert.Equal(t, row.want, got.Measured)
 			assert.Equal(t, row.want[0] == '0', got.OK)
-			assert.Equal(t, row.slow, r.worst)
+			assert.Equal(t, row.slow, r.longestRequest)
 		})
 	}
 }
@@ -126,7 +126,7 @@ func TestMissing(t *testing.T) {
 		{"late, but not so late", 200 * time.Millisecond, 10100 * time.Millisecond, false, 3, 0, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			r := &run{shared: &shared{tally: &tally{begin: begin}}, late: rig.Wakes{{Due: begin.Add(10 * time.Second), Late: row.late}}}
+			r := &run{shared: &shared{tally: &tally{begin: begin}}, wakes: rig.Wakes{{Due: begin.Add(10 * time.Second), Late: row.late}}}
 			for range 3 {
 				r.tally.addMissing(begin.Add(row.at), row.lying)
 			}

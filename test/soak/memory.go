@@ -15,22 +15,22 @@ import (
 // mmvAge is how old the figures in mmv.pmdaderived may be.
 const mmvAge = 2 * time.Second
 
-// visitor is a client that fetches once.
-func (r *run) visitor(name string, metrics int) *client {
+// singleFetch is a client that fetches once.
+func (r *run) singleFetch(name string, metrics int) *client {
 	return &client{shared: r.shared, name: name, rand: r.random(), metrics: metrics, pace: rig.Nonstop, fetches: 1}
 }
 
-// crowd is many connections at once, each with two lists of metrics: two contexts with a history for the daemon.
-func (r *run) crowd(ctx context.Context) (contexts int, err error) {
+// openConnections is many connections at once, each with two lists of metrics: two contexts with a history for the daemon.
+func (r *run) openConnections(ctx context.Context) (contexts int, err error) {
 	var all []*pmapi.Conn
 	defer func() {
 		for _, conn := range all {
 			err = errors.Join(err, conn.Close())
 		}
 	}()
-	c := r.visitor("crowd", 10)
+	c := r.singleFetch("crowd", 10)
 	c.severalLists = true
-	for range r.options.Plan.Crowd {
+	for range r.options.Plan.Connections {
 		conn, err := rig.Dial(ctx, r.pmcd)
 		if err != nil {
 			return 0, err
@@ -44,9 +44,9 @@ func (r *run) crowd(ctx context.Context) (contexts int, err error) {
 	return f.contexts, err
 }
 
-// visits connects, fetches and disconnects again and again, without a pause.
-func (r *run) visits(ctx context.Context, times int) error {
-	c := r.visitor("visitor", 3)
+// reconnectOften connects, fetches and disconnects again and again, without a pause.
+func (r *run) reconnectOften(ctx context.Context, times int) error {
+	c := r.singleFetch("visitor", 3)
 	for i := range times {
 		if err := r.withConnection(ctx, c.fetchList); err != nil {
 			return fmt.Errorf("visit %d: %w", i, err)
@@ -55,15 +55,15 @@ func (r *run) visits(ctx context.Context, times int) error {
 	return nil
 }
 
-// letGo is how long it may take after that until the kernel has the memory.
-const letGo = time.Second
+// kernelDelay is how long it may take after that until the kernel has the memory.
+const kernelDelay = time.Second
 
-// mostMore is how much more memory may be held after a crowd than before.
-const mostMore = 0.1
+// maxGrowthAfter is how much more memory may be held after a crowd than before.
+const maxGrowthAfter = 0.1
 
-// held is what the daemon holds when it has looked up all operands again: then it returns to the kernel what is not needed. Else it would
+// heldFigures is what the daemon holds when it has looked up all operands again: then it returns to the kernel what is not needed. Else it would
 // be 25 % more or less, depending on when Go last collected garbage.
-func (r *run) held(ctx context.Context) (figures, error) {
+func (r *run) heldFigures(ctx context.Context) (figures, error) {
 	const reload = "derived.control.reload" // its value is how often that was done
 	before, err := rig.ReadFigures(ctx, r.pmcd, reload)
 	if err != nil {
@@ -77,13 +77,13 @@ func (r *run) held(ctx context.Context) (figures, error) {
 	if err := errors.Join(err, c.Close()); err != nil {
 		return figures{}, err
 	}
-	for begin := time.Now(); time.Since(begin) < mostReload && rig.Sleep(ctx, 10*time.Millisecond); {
+	for begin := time.Now(); time.Since(begin) < maxReload && rig.Sleep(ctx, 10*time.Millisecond); {
 		now, err := rig.ReadFigures(ctx, r.pmcd, reload)
 		if err != nil {
 			return figures{}, err
 		}
 		if now.Numbers[reload] > before.Numbers[reload] {
-			rig.Sleep(ctx, letGo)
+			rig.Sleep(ctx, kernelDelay)
 			return r.figures(ctx)
 		}
 	}
@@ -93,8 +93,8 @@ func (r *run) held(ctx context.Context) (figures, error) {
 // readings is of how many readings the median counts: what is held falls for a moment when what is old is forgotten.
 const readings = 3
 
-// middle is the last one of some figures, with the median memory of the last few.
-func middle(all []figures) figures {
+// medianFigures is the last one of some figures, with the median memory of the last few.
+func medianFigures(all []figures) figures {
 	f := all[len(all)-1]
 	var resident []float64
 	for _, one := range all[max(0, len(all)-readings):] {
@@ -104,32 +104,32 @@ func middle(all []figures) figures {
 	return f
 }
 
-// returns waits until the daemon holds about as little as before.
-func (r *run) returns(ctx context.Context, before figures) (after figures, err error) {
+// awaitReturn waits until the daemon holds about as little as before.
+func (r *run) awaitReturn(ctx context.Context, before figures) (after figures, err error) {
 	var all []figures
 	for begin := time.Now(); ; {
-		f, err := r.held(ctx)
+		f, err := r.heldFigures(ctx)
 		if err != nil {
 			return figures{}, err
 		}
 		all = append(all, f)
-		after = middle(all)
+		after = medianFigures(all)
 		for _, f := range all { // the least: some are of those that read the figures, and have just gone
 			after.contexts = min(after.contexts, f.contexts)
 		}
-		little := after.Resident <= before.Resident*(1+mostMore) && after.contexts <= ownContexts
-		if little && len(all) >= readings || time.Since(begin) > r.options.Plan.Return {
+		little := after.Resident <= before.Resident*(1+maxGrowthAfter) && after.contexts <= ownContexts
+		if little && len(all) >= readings || time.Since(begin) > r.options.Plan.MemoryReturn {
 			return after, nil
 		}
 	}
 }
 
-// routine has the clients of the run do their work once more, without disturbances, and returns what the daemon holds after that,
+// warmFigures has the clients of the run do their work once more, without disturbances, and returns what the daemon holds after that,
 // when what is old is forgotten: one that pmcd has just started again does not hold yet what it takes to serve them.
-func (r *run) routine(ctx context.Context) (figures, error) {
+func (r *run) warmFigures(ctx context.Context) (figures, error) {
 	working, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer time.AfterFunc(r.options.Plan.Routine, cancel).Stop()
+	defer time.AfterFunc(r.options.Plan.Warm, cancel).Stop()
 	var running sync.WaitGroup
 	for _, c := range r.everyClient() {
 		running.Go(func() { c(working) })
@@ -137,32 +137,32 @@ func (r *run) routine(ctx context.Context) (figures, error) {
 	running.Wait()
 	var all []figures
 	for begin := time.Now(); ; {
-		f, err := r.held(ctx)
+		f, err := r.heldFigures(ctx)
 		if err != nil {
 			return figures{}, err
 		}
 		all = append(all, f)
-		if len(all) >= readings && time.Since(begin) > r.options.Plan.Return/2 {
-			return middle(all), ctx.Err()
+		if len(all) >= readings && time.Since(begin) > r.options.Plan.MemoryReturn/2 {
+			return medianFigures(all), ctx.Err()
 		}
 	}
 }
 
-// crowds is the rows about the two.
-func (r *run) crowds(ctx context.Context) ([]rig.Row, error) {
+// memoryRows is the rows about the two.
+func (r *run) memoryRows(ctx context.Context) ([]rig.Row, error) {
 	p := r.options.Plan
-	if p.Crowd == 0 {
+	if p.Connections == 0 {
 		return nil, nil
 	}
-	before, err := r.routine(ctx)
+	before, err := r.warmFigures(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("routine: %w", err)
 	}
-	contexts, err := r.crowd(ctx)
+	contexts, err := r.openConnections(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("crowd: %w", err)
 	}
-	afterCrowd, err := r.returns(ctx, before)
+	afterCrowd, err := r.awaitReturn(ctx, before)
 	if err != nil {
 		return nil, err
 	}
@@ -171,22 +171,22 @@ func (r *run) crowds(ctx context.Context) ([]rig.Row, error) {
 		least = afterCrowd
 	}
 	begin := time.Now()
-	if err := r.visits(ctx, p.Visits); err != nil {
+	if err := r.reconnectOften(ctx, p.Reconnects); err != nil {
 		return nil, err
 	}
 	took := time.Since(begin)
-	afterVisits, err := r.returns(ctx, least)
+	afterVisits, err := r.awaitReturn(ctx, least)
 	if err != nil {
 		return nil, err
 	}
-	many := rig.Some(fmt.Sprintf("%d connections with two lists each: contexts with a history", p.Crowd), int64(contexts))
-	many.Target, many.OK = fmt.Sprintf("≥ %d", 2*p.Crowd), contexts >= 2*p.Crowd
+	many := rig.Some(fmt.Sprintf("%d connections with two lists each: contexts with a history", p.Connections), int64(contexts))
+	many.Target, many.OK = fmt.Sprintf("≥ %d", 2*p.Connections), contexts >= 2*p.Connections
 	return []rig.Row{
 		many,
-		memoryRow(fmt.Sprintf("%d contexts: memory before and after", contexts), before.Resident, afterCrowd.Resident, mostMore),
+		memoryRow(fmt.Sprintf("%d contexts: memory before and after", contexts), before.Resident, afterCrowd.Resident, maxGrowthAfter),
 		rig.AtMost("contexts with a history when they have gone", int64(afterVisits.contexts), ownContexts),
-		memoryRow(fmt.Sprintf("%d connects and disconnects in %.0f s: memory before and after", p.Visits, took.Seconds()),
-			least.Resident, afterVisits.Resident, mostMore),
+		memoryRow(fmt.Sprintf("%d connects and disconnects in %.0f s: memory before and after", p.Reconnects, took.Seconds()),
+			least.Resident, afterVisits.Resident, maxGrowthAfter),
 	}, nil
 }
 
