@@ -49,7 +49,7 @@ func (s *Sampler) ReadSince(r *Results, p *Published, c *Cursor, indexes []uint3
 	}
 	c.values, c.valueIDs = c.values[:0], r.appendIDs(c.valueIDs[:0], indexes)
 	for _, i := range indexes {
-		c.values = append(c.values, values.Values[i]) // not values: it would keep the results of all windows in memory
+		c.values = append(c.values, values.Values[i]) // values itself would keep the results of all windows in memory
 	}
 	return values
 }

@@ -198,7 +198,7 @@ func (s *Sampler) RunDue(now time.Time) (next time.Time) {
 	for _, t := range s.tickers {
 		expired := t.takeExpired(now)
 		s.recordGaps(expired, t)
-		s.publishIfComplete(t)
+		s.publishIfComplete(t) // the last tick, before the next one starts
 		s.startDueTick(t, now)
 		changed = s.addSamples(t, now) || changed || len(expired) > 0
 		s.publishIfComplete(t)
