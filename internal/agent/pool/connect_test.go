@@ -72,7 +72,7 @@ func connectAt(t *testing.T, slots ...int) *table { return connectBy(t, time.Now
 // connectBy is connectAt with a clock.
 func connectBy(t *testing.T, now func() time.Time, slots ...int) *table {
 	s := &table{relay: newPMCD(t), next: slots}
-	s.sending = newSending(t, func(o *PoolOptions) { o.Dial, o.Now, s.ready = s.dial, now, o.Ready })
+	s.sending = newSending(t, func(o *Options) { o.Dial, o.Now, s.ready = s.dial, now, o.Ready })
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { s.Run(ctx) })
@@ -158,7 +158,7 @@ func TestSessions(t *testing.T) {
 func TestConnectionsThatEndAtOnce(t *testing.T) {
 	relay := newPMCD(t)
 	var dials atomic.Int64
-	u := newSending(t, func(o *PoolOptions) {
+	u := newSending(t, func(o *Options) {
 		o.Dial = func(ctx context.Context, opts ...pmapi.Option) (*pmapi.Conn, error) {
 			dials.Add(1)
 			c, err := pmapi.Dial(ctx, "unix", relay.Address, opts...)

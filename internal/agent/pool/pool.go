@@ -14,8 +14,8 @@ import (
 	"pmdaderived/pmda/pmapi"
 )
 
-// PoolOptions are what a Pool is made with.
-type PoolOptions struct {
+// Options are what a Pool is made with.
+type Options struct {
 	// Dial connects to the pmcd whose metrics are the operands, with the options that it is given.
 	Dial func(ctx context.Context, opts ...pmapi.Option) (*pmapi.Conn, error)
 
@@ -41,7 +41,7 @@ type PoolOptions struct {
 // Pool is the connections to pmcd. The methods LookUp and Run wait for pmcd, no other does. Of a method whose comment says
 // "with the lock" the caller has the lock; the others take it.
 type Pool struct {
-	options PoolOptions
+	options Options
 	log     logrus.FieldLogger
 	figures *control.Figures
 	now     func() time.Time
@@ -63,12 +63,12 @@ type Pool struct {
 	resend  bool     // a request of a connection that was given up is to be sent again
 	answers []answer // scratch space
 	refusal string   // the last that was logged in this session
-	events  PoolEvents
+	events  Events
 	slow    slow.Ledger
 }
 
-// PoolEvents is what has happened since Events was called before.
-type PoolEvents struct {
+// Events is what has happened since Events was called before.
+type Events struct {
 	// Session is the number of the set of connections that there is now, which is not zero; 0: there is none.
 	Session int
 
@@ -76,8 +76,8 @@ type PoolEvents struct {
 	Hidden bool // such a change may have hidden behind one that we have announced
 }
 
-// NewPool makes a Pool without connections.
-func NewPool(o PoolOptions) *Pool {
+// New makes a Pool without connections.
+func New(o Options) *Pool {
 	return &Pool{
 		options: o, log: o.Log, figures: o.Figures, now: o.Now, mu: o.Lock,
 		wake: make(chan struct{}, 1), slots: make(chan int, connections+1),
@@ -86,9 +86,9 @@ func NewPool(o PoolOptions) *Pool {
 }
 
 // Events returns what has happened, and forgets it; with the lock.
-func (p *Pool) Events() PoolEvents {
+func (p *Pool) Events() Events {
 	e := p.events
-	p.events = PoolEvents{}
+	p.events = Events{}
 	e.Session = p.session
 	return e
 }

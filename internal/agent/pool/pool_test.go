@@ -71,10 +71,10 @@ type sending struct {
 	sessions int // that have ended
 }
 
-func newSending(tb testing.TB, change ...func(*PoolOptions)) *sending {
+func newSending(tb testing.TB, change ...func(*Options)) *sending {
 	log, hook := logtest.NewNullLogger()
 	s := &sending{tb: tb, log: hook}
-	o := PoolOptions{
+	o := Options{
 		Limit: pdu.ClientLimit, Lock: NewLock(log), Slow: make(slow.Agents), Ready: make(chan struct{}, 1),
 		Answered: func(_ Request, a Answer) {
 			s.under--
@@ -90,7 +90,7 @@ func newSending(tb testing.TB, change ...func(*PoolOptions)) *sending {
 	for _, f := range change {
 		f(&o)
 	}
-	s.Pool = NewPool(o)
+	s.Pool = New(o)
 	return s
 }
 
@@ -170,7 +170,7 @@ func (s *sending) lost() error {
 }
 
 // happened returns the events.
-func (s *sending) happened() PoolEvents {
+func (s *sending) happened() Events {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.Events()

@@ -84,7 +84,7 @@ type sender interface {
 
 // Events is what has happened since Upstream.Events was called before.
 type Events struct {
-	pool.PoolEvents
+	pool.Events
 	Instances []pdu.InDom // whose instances are not what they were
 }
 
@@ -100,7 +100,7 @@ func New(o Options) *Upstream {
 	}
 	u.next = u.nextFetch
 	u.schedule.warm = o.Interval / operand.PerInterval
-	u.pool = pool.NewPool(pool.PoolOptions{
+	u.pool = pool.New(pool.Options{
 		Dial: o.Dial, Limit: o.Answer, Lock: u.mu, Slow: known, Ready: u.ready,
 		Answered: u.answered, Free: u.send, Disconnected: u.disconnected,
 		Figures: o.Figures, Log: o.Log, Now: o.Now,
