@@ -146,7 +146,7 @@ func (a *Agent) ReloadAll() { a.reloader.ReloadAll() }
 func (a *Agent) Changes() pdu.Change {
 	change := pdu.Change(a.changes.Swap(0))
 	if change != 0 {
-		a.upstream.Expect(change)
+		a.upstream.ExpectChange(change)
 	}
 	return change
 }
@@ -154,7 +154,7 @@ func (a *Agent) Changes() pdu.Change {
 // Before implements pmda.Observer.
 func (a *Agent) Before(_ pmda.Client, _ pdu.Kind, arrived time.Time) {
 	a.finishFetch() // if pmcd did not wait for the last reply
-	a.upstream.Requested(arrived)
+	a.upstream.RecordRequest(arrived)
 	a.evaluations.DropOld(arrived, operand.OldEnough, a.constantSamples[0])
 }
 

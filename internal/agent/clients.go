@@ -97,7 +97,7 @@ func (a *Agent) Attribute(c pmda.Client, attr pdu.Attribute, value string) {
 		cl.authenticated, cl.uid = err == nil, int(uid)
 	case pdu.AttrProcessID:
 		if value == strconv.Itoa(os.Getpid()) {
-			a.upstream.Place(int(c))
+			a.upstream.RecordSlot(int(c))
 		}
 	}
 }
@@ -112,5 +112,5 @@ func (a *Agent) EndContext(c pmda.Client) {
 	if len(a.contexts.byKey) == 0 { // it may be long until the next fetch
 		a.evaluations.DropAll()
 	}
-	a.upstream.Freed(int(c))
+	a.upstream.RecordFreedSlot(int(c))
 }

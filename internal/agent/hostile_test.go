@@ -87,7 +87,7 @@ func survive(t *testing.T, what exchange, attack attack) {
 		o.Dial = func(ctx context.Context, opts ...pmapi.Option) (*pmapi.Conn, error) {
 			c, err := up.dial(ctx, opts...)
 			<-started
-			h.agent.upstream.Place(1) // or it waits for that
+			h.agent.upstream.RecordSlot(1) // or it waits for that
 			return c, err
 		}
 	})

@@ -9,12 +9,12 @@ import (
 	"pmdaderived/pdu"
 )
 
-// charge puts down to the agents of a request what time of pmcd it took, and notes it in the answer. pmcd does one thing at a
+// chargeAgents puts down to the agents of a request what time of pmcd it took, and notes it in the answer. pmcd does one thing at a
 // time, and does not ask us for anything while it works on a fetch.
-func (p *Pool) charge(c *connection, a *Answer) {
-	a.Began, a.Busy, a.Took = p.slow.Fetched(c.sent, a.Columns.Time, a.Arrived)
-	p.figures.UpstreamBusy.Add(int64(a.Busy))
-	r := slow.Request{Took: a.Took, Ended: a.Arrived}
+func (p *Pool) chargeAgents(c *connection, a *Answer) {
+	a.Began, a.PMCDTime, a.AgentTime = p.slow.Fetched(c.sent, a.Columns.Time, a.Arrived)
+	p.figures.UpstreamBusy.Add(int64(a.PMCDTime))
+	r := slow.Request{Took: a.AgentTime, Ended: a.Arrived}
 	if c.request.AddAccounts(&r); r.Of == nil {
 		return
 	}
@@ -24,28 +24,28 @@ func (p *Pool) charge(c *connection, a *Answer) {
 		}
 	}
 	slowed, recovered := p.slow.Note(r)
-	p.tell(r, slowed, recovered)
+	p.logSlowAgents(r, slowed, recovered)
 }
 
-// gate is that of the connection that is not for fetches: what is looked up there is charged, too.
-type gate struct{ *Pool }
+// lookupGate is that of the connection that is not for fetches: what is looked up there is charged, too.
+type lookupGate struct{ *Pool }
 
 // Ask implements [pmapi.Gate].
-func (p gate) Ask(req pdu.Message) pdu.Code {
+func (p lookupGate) Ask(req pdu.Message) pdu.Code {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.slow.Ask(req, p.now())
 }
 
 // Answered implements [pmapi.Gate].
-func (p gate) Answered(req pdu.Message, code pdu.Code) {
+func (p lookupGate) Answered(req pdu.Message, code pdu.Code) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.tell(p.slow.Reply(req, code, p.now()))
+	p.logSlowAgents(p.slow.Reply(req, code, p.now()))
 }
 
-// tell tells of agents that are slow from now on, and of those that are no more.
-func (p *Pool) tell(r slow.Request, slowed, recovered []slow.Account) {
+// logSlowAgents tells of agents that are slow from now on, and of those that are no more.
+func (p *Pool) logSlowAgents(r slow.Request, slowed, recovered []slow.Account) {
 	remark := func(level logrus.Level, of slow.Account, text string) {
 		p.mu.Remark(level, logrus.Fields{"domain": of, "request": of.Kind, "duration": r.Took}, text)
 	}

@@ -24,7 +24,7 @@ func TestFetchBehindASlowOne(t *testing.T) {
 	charge := func(domain int, sent time.Time, at time.Duration, arrived time.Time) {
 		id := pdu.NewPMID(domain, 0, 0)
 		columns := &pmapi.Columns{Time: now.Add(at), Sets: []pdu.Column{{PMID: id}}}
-		s.charge(&connection{sent: sent, request: request{id}}, &Answer{Columns: columns, Arrived: arrived})
+		s.chargeAgents(&connection{sent: sent, request: request{id}}, &Answer{Columns: columns, Arrived: arrived})
 	}
 	arrived := now.Add(4*time.Second + slow.Long) // both, since nobody has looked before
 	charge(1, now, 4*time.Second, arrived)

@@ -46,31 +46,31 @@ const unknownSlot = 1 << 30
 
 // todo is what Run has to do.
 type todo struct {
-	lost   error // the session has ended, because of that
-	refill bool  // a connection was given up that the others do without
-	better bool  // a lower slot has fallen free
+	lost      error // the session has ended, because of that
+	refill    bool  // a connection was given up that the others do without
+	lowerSlot bool  // a lower slot has fallen free
 }
 
-// Place is told the slot of a connection of ours.
-func (p *Pool) Place(slot int) {
+// RecordSlot is told the slot of a connection of ours.
+func (p *Pool) RecordSlot(slot int) {
 	select {
-	case p.slots <- slot:
+	case p.newSlots <- slot:
 	default:
 	}
 }
 
-// Freed is told that a client of pmcd has gone from a slot.
-func (p *Pool) Freed(slot int) {
+// RecordFreedSlot is told that a client of pmcd has gone from a slot.
+func (p *Pool) RecordFreedSlot(slot int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if slot < p.worst() {
-		p.todo.better = true
+	if slot < p.highestSlot() {
+		p.todo.lowerSlot = true
 		wait.Signal(p.wake)
 	}
 }
 
-// lose ends the session.
-func (p *Pool) lose(err error) {
+// loseSession ends the session.
+func (p *Pool) loseSession(err error) {
 	if p.todo.lost == nil {
 		p.todo.lost = err
 	}
@@ -81,7 +81,7 @@ func (p *Pool) lose(err error) {
 func (p *Pool) Run(ctx context.Context) {
 	retry, trouble := wait.Backoff{Least: firstRetry}, ""
 	for {
-		err := p.connect(ctx)
+		err := p.runSession(ctx)
 		if ctx.Err() != nil {
 			return
 		}
@@ -108,17 +108,17 @@ func (p *Pool) Run(ctx context.Context) {
 	}
 }
 
-// connect is the life of one set of connections. It returns why that has ended, or could not begin.
-func (p *Pool) connect(ctx context.Context) error {
+// runSession is the life of one set of connections. It returns why that has ended, or could not begin.
+func (p *Pool) runSession(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var readers sync.WaitGroup
 	defer readers.Wait()
-	defer p.Detach()
+	defer p.EndSession()
 	p.mu.Lock()
 	p.todo, p.usable = todo{}, false // of the session before
 	p.mu.Unlock()
-	if err := p.refill(ctx, &readers); err != nil {
+	if err := p.dialMissing(ctx, &readers); err != nil {
 		return err
 	}
 	var move <-chan time.Time
@@ -127,7 +127,7 @@ func (p *Pool) connect(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-move:
-			p.moveDown(ctx, &readers)
+			p.moveToLowerSlot(ctx, &readers)
 			continue
 		case <-p.wake:
 		}
@@ -135,11 +135,11 @@ func (p *Pool) connect(ctx context.Context) error {
 		next := p.todo
 		p.todo = todo{}
 		p.mu.Unlock()
-		if next.better {
+		if next.lowerSlot {
 			move = time.After(moveGap)
 		}
 		if next.lost == nil && next.refill {
-			next.lost = p.refill(ctx, &readers)
+			next.lost = p.dialMissing(ctx, &readers)
 		}
 		if next.lost != nil {
 			return next.lost
@@ -147,15 +147,15 @@ func (p *Pool) connect(ctx context.Context) error {
 	}
 }
 
-// Begin begins a session, with the connection that is not for fetches.
-func (p *Pool) Begin(lookups *pmapi.Conn) {
+// BeginSession begins a session, with the connection that is not for fetches.
+func (p *Pool) BeginSession(lookups *pmapi.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.lookups = lookups
-	if p.last++; p.last > 1 {
+	p.lookupConn = lookups
+	if p.lastSession++; p.lastSession > 1 {
 		p.figures.Reconnects.Add(1)
 	}
-	p.session = p.last
+	p.session = p.lastSession
 	wait.Signal(p.options.Ready)
 }
 
@@ -166,50 +166,50 @@ func (p *Pool) Attach(ctx context.Context, readers *sync.WaitGroup, conn *pmapi.
 	defer p.mu.Unlock()
 	c := &connection{conn: conn, slot: slot}
 	p.conns = append(p.conns, c)
-	readers.Go(func() { p.read(ctx, c) })
+	readers.Go(func() { p.readAnswers(ctx, c) })
 	slices.SortStableFunc(p.conns, func(x, y *connection) int { return x.slot - y.slot })
-	p.spare = false
+	p.spareLast = false
 	p.options.Free(p.now()) // what waits for one that was given up
 }
 
-// retire gives up the connection in a slot as soon as nothing is under way on it, if there is another one. There may be a
+// retireSlot gives up the connection in a slot as soon as nothing is under way on it, if there is another one. There may be a
 // lower slot for the next, too.
-func (p *Pool) retire(slot int) {
+func (p *Pool) retireSlot(slot int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.todo.better = true
+	p.todo.lowerSlot = true
 	wait.Signal(p.wake)
-	i := slices.IndexFunc(p.conns, func(c *connection) bool { return c.slot == slot && !c.leaving })
+	i := slices.IndexFunc(p.conns, func(c *connection) bool { return c.slot == slot && !c.draining })
 	if i < 0 || len(p.conns) == 1 { // others have failed meanwhile
 		return
 	}
 	c := p.conns[i]
-	c.leaving = true
+	c.draining = true
 	if c.request == nil {
-		p.end(c, Answer{})
+		p.closeConnection(c, Answer{})
 	}
 }
 
-// Detach ends the session. What its connections had under way is forgotten.
-func (p *Pool) Detach() {
+// EndSession ends the session. What its connections had under way is forgotten.
+func (p *Pool) EndSession() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for len(p.conns) > 0 {
-		p.end(p.conns[0], Answer{})
+		p.closeConnection(p.conns[0], Answer{})
 	}
-	if p.lookups != nil {
-		_ = p.lookups.Close()
+	if p.lookupConn != nil {
+		_ = p.lookupConn.Close()
 	}
-	p.lookups, p.session = nil, 0
-	p.spare, p.resend = false, false
+	p.lookupConn, p.session = nil, 0
+	p.spareLast, p.resend = false, false
 	p.slow.Disconnected()
-	p.refusal = ""
+	p.lastRefusal = ""
 	p.options.Disconnected()
 	wait.Signal(p.options.Ready)
 }
 
-// worst returns the highest slot of a connection, 0 if none is known.
-func (p *Pool) worst() int {
+// highestSlot returns the highest slot of a connection, 0 if none is known.
+func (p *Pool) highestSlot() int {
 	if n := len(p.conns); n > 0 && p.conns[n-1].slot != unknownSlot {
 		return p.conns[n-1].slot
 	}
@@ -218,15 +218,15 @@ func (p *Pool) worst() int {
 
 // dial makes a connection and finds out its slot, if pmcd tells it soon enough.
 func (p *Pool) dial(ctx context.Context, patience time.Duration, opts ...pmapi.Option) (conn *pmapi.Conn, slot int, err error) {
-	for len(p.slots) > 0 {
-		<-p.slots
+	for len(p.newSlots) > 0 {
+		<-p.newSlots
 	}
 	conn, err = p.options.Dial(ctx, opts...)
 	if err != nil {
 		return nil, unknownSlot, err
 	}
 	select {
-	case slot = <-p.slots:
+	case slot = <-p.newSlots:
 		return conn, slot, nil
 	case <-time.After(patience):
 	case <-ctx.Done():
@@ -234,13 +234,13 @@ func (p *Pool) dial(ctx context.Context, patience time.Duration, opts ...pmapi.O
 	return conn, unknownSlot, nil
 }
 
-// refill makes the connections that there are not: those for fetches first, for low slots in pmcd's table. One that fails
+// dialMissing makes the connections that there are not: those for fetches first, for low slots in pmcd's table. One that fails
 // meanwhile ends the session.
-func (p *Pool) refill(ctx context.Context, readers *sync.WaitGroup) error {
+func (p *Pool) dialMissing(ctx context.Context, readers *sync.WaitGroup) error {
 	dialling, cancel := context.WithTimeout(ctx, greetTimeout)
 	defer cancel()
 	p.mu.Lock()
-	have, begun := len(p.conns), p.lookups != nil
+	have, begun := len(p.conns), p.lookupConn != nil
 	p.mu.Unlock()
 	patience := slotPatience
 	for ; have < connections; have++ {
@@ -256,17 +256,17 @@ func (p *Pool) refill(ctx context.Context, readers *sync.WaitGroup) error {
 	if begun {
 		return nil
 	}
-	made, _, err := p.dial(dialling, patience, pmapi.WithGate(gate{p})) // its slot must not be taken for that of the next one
+	made, _, err := p.dial(dialling, patience, pmapi.WithGate(lookupGate{p})) // its slot must not be taken for that of the next one
 	if err == nil {
-		p.Begin(made)
+		p.BeginSession(made)
 	}
 	return err
 }
 
-// moveDown makes the connection with the highest slot anew, if there is a lower one for it.
-func (p *Pool) moveDown(ctx context.Context, readers *sync.WaitGroup) {
+// moveToLowerSlot makes the connection with the highest slot anew, if there is a lower one for it.
+func (p *Pool) moveToLowerSlot(ctx context.Context, readers *sync.WaitGroup) {
 	p.mu.Lock()
-	worst := p.worst()
+	worst := p.highestSlot()
 	p.mu.Unlock()
 	if worst < connections {
 		return // ours and at most one other are below
@@ -281,6 +281,6 @@ func (p *Pool) moveDown(ctx context.Context, readers *sync.WaitGroup) {
 		_ = made.Close()
 	default:
 		p.Attach(ctx, readers, made, slot)
-		p.retire(worst)
+		p.retireSlot(worst)
 	}
 }

@@ -40,7 +40,7 @@ func (s *table) dial(ctx context.Context, opts ...pmapi.Option) (*pmapi.Conn, er
 	}
 	c, err := pmapi.Dial(ctx, "unix", s.relay.Address, opts...)
 	if len(s.next) > 0 {
-		s.Place(s.next[0])
+		s.RecordSlot(s.next[0])
 		s.next = s.next[1:]
 	}
 	return c, err
@@ -51,7 +51,7 @@ func (s *table) free(slot int, next ...int) {
 	s.dialling.Lock()
 	s.next = next
 	s.dialling.Unlock()
-	s.Freed(slot)
+	s.RecordFreedSlot(slot)
 }
 
 func (s *table) dialled() int {
@@ -87,13 +87,13 @@ func connectBy(t *testing.T, now func() time.Time, slots ...int) *table {
 func (s *table) better() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.todo.better
+	return s.todo.lowerSlot
 }
 
 // Connections move down whenever a slot below them falls free.
 func TestConnectionsMoveDown(t *testing.T) {
 	s := connectAt(t, 5, 1, 9, 3, 4, 6)
-	assert.Empty(t, s.slots, "that of the connection for look-ups is nobody else's")
+	assert.Empty(t, s.newSlots, "that of the connection for look-ups is nobody else's")
 	assert.Equal(t, []int{1, 3, 4, 5, 9}, s.table(false), "the lowest first")
 	s.free(2, 12)
 	until(t, "an attempt", func() bool { return s.dialled() == connections+1+1 })

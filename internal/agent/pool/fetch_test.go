@@ -50,7 +50,7 @@ func TestConnectionThatFails(t *testing.T) {
 	s.readers.Wait() // the reader has gone too
 	s.send(oneID)
 	assert.False(t, s.idle(), "no connection is left to send it on")
-	s.Detach()
+	s.EndSession()
 	assert.True(t, s.idle())
 	assert.Equal(t, 1, s.sessions)
 }
@@ -71,7 +71,7 @@ func TestDetachEndsRequests(t *testing.T) {
 	defer release()
 	s := sendingTo(t, u.Address, 1)
 	s.send(oneID)
-	s.Detach()
+	s.EndSession()
 	assert.Equal(t, []Answer{{}}, s.outcomes())
 	s.readers.Wait()
 	assert.NoError(t, s.lost(), "on purpose")
@@ -161,15 +161,15 @@ func TestAnswerThatIsTooLong(t *testing.T) {
 	}
 	outcome := s.fetch(metrics(1000)...)
 	assert.Nil(t, outcome.Columns)
-	require.NotNil(t, outcome.TooLong)
-	assert.EqualValues(t, 1000, outcome.TooLong.Limit)
+	require.NotNil(t, outcome.Oversize)
+	assert.EqualValues(t, 1000, outcome.Oversize.Limit)
 	assert.Len(t, s.table(true), 1)
 	assert.NoError(t, s.lost())
 	s.send(oneID)
 	assert.False(t, s.idle(), "it waits")
 	s.join(u.Address, 5)
 	assert.Len(t, s.outcomes(), 1)
-	s.Detach()
+	s.EndSession()
 	s.readers.Wait()
 }
 
@@ -180,23 +180,23 @@ func TestConnectionInALowerSlot(t *testing.T) {
 	defer release()
 	s := sendingTo(t, u.Address, 0)
 	s.join(u.Address, 7, unknownSlot)
-	assert.Zero(t, s.worst(), "one is not known")
+	assert.Zero(t, s.highestSlot(), "one is not known")
 	s.send(oneID)
-	s.retire(unknownSlot)
-	assert.Equal(t, 7, s.worst(), "it was idle and has ended")
-	s.retire(7)
-	s.retire(8)
+	s.retireSlot(unknownSlot)
+	assert.Equal(t, 7, s.highestSlot(), "it was idle and has ended")
+	s.retireSlot(7)
+	s.retireSlot(8)
 	assert.Equal(t, []int{7}, s.table(true), "the last one stays")
 	s.join(u.Address, 3)
-	s.retire(7)
+	s.retireSlot(7)
 	assert.Equal(t, []int{3, 7}, s.table(true), "in the order of slots; the answer of one has yet to come")
 	release()
 	assert.NotNil(t, s.outcomes()[0].Columns)
 	until(t, "ended", func() bool { return slices.Equal([]int{3}, s.table(true)) })
 	assert.NoError(t, s.lost(), "on purpose")
 	assert.NotNil(t, s.fetch(otherID).Columns)
-	s.Detach()
-	s.retire(3) // nothing is left
+	s.EndSession()
+	s.retireSlot(3) // nothing is left
 }
 
 func TestStateChangesAreToldOnce(t *testing.T) {
@@ -212,13 +212,13 @@ func TestStateChangesAreToldOnce(t *testing.T) {
 	assert.True(t, fetch())
 	assert.False(t, fetch())
 
-	s.Expect(pdu.ChangeNames) // we announce it ourselves, and hear of it like all clients
+	s.ExpectChange(pdu.ChangeNames) // we announce it ourselves, and hear of it like all clients
 	u.Announce(pdu.ChangeNames)
 	assert.False(t, fetch())
 	u.Announce(pdu.ChangeNames)
 	assert.True(t, fetch(), "somebody else's")
 
-	s.Expect(pdu.ChangeNames)
+	s.ExpectChange(pdu.ChangeNames)
 	u.Announce(pdu.ChangeNames | pdu.ChangeDropAgent)
 	assert.True(t, fetch())
 }
@@ -252,7 +252,7 @@ func TestMovedConnectionTellsChanges(t *testing.T) {
 	s := sendingTo(t, u.Address, 0)
 	s.join(u.Address, 5, 6)
 	s.join(u.Address, 1)
-	s.retire(6)
+	s.retireSlot(6)
 	fetch := func() bool {
 		t.Helper()
 		s.fetch(oneID)
@@ -265,9 +265,9 @@ func TestMovedConnectionTellsChanges(t *testing.T) {
 
 // Answers are taken in the order in which pmcd has given them, after those that refuse.
 func TestAnswersInTheOrderOfTime(t *testing.T) {
-	at := func(n int) answer { return answer{at: time.Unix(int64(n), 0)} }
-	refusal := answer{err: pdu.ErrAgain}
-	answers := []answer{at(3), at(1), refusal, at(2)}
-	slices.SortFunc(answers, answer.before)
-	assert.Equal(t, []answer{refusal, at(1), at(2), at(3)}, answers)
+	at := func(n int) reply { return reply{at: time.Unix(int64(n), 0)} }
+	refusal := reply{err: pdu.ErrAgain}
+	answers := []reply{at(3), at(1), refusal, at(2)}
+	slices.SortFunc(answers, reply.before)
+	assert.Equal(t, []reply{refusal, at(1), at(2), at(3)}, answers)
 }

@@ -14,7 +14,7 @@ var ErrUnconnected = errors.New("no connection to pmcd")
 // An error of the connection has ended the session.
 func (p *Pool) LookUp(ask func(*pmapi.Conn) error) error {
 	p.mu.Lock()
-	conn := p.lookups
+	conn := p.lookupConn
 	p.mu.Unlock()
 	if conn == nil {
 		return ErrUnconnected
@@ -23,10 +23,10 @@ func (p *Pool) LookUp(ask func(*pmapi.Conn) error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case conn != p.lookups:
+	case conn != p.lookupConn:
 		return ErrUnconnected // it has ended meanwhile
 	case err != nil && conn.Err() != nil:
-		p.lose(err)
+		p.loseSession(err)
 		return fmt.Errorf("%w: %w", ErrUnconnected, err)
 	}
 	return err

@@ -46,28 +46,28 @@ type Pool struct {
 	figures *control.Figures
 	now     func() time.Time
 
-	wake  chan struct{} // todo has something for Run
-	slots chan int      // slots that pmcd has given to connections of ours
+	wake     chan struct{} // todo has something for Run
+	newSlots chan int      // slots that pmcd has given to connections of ours
 
 	fetchLimit pmapi.Option // of connections for fetches
 
 	mu *Lock // guards all that follows
 
-	session int           // number of the present one; 0: none
-	last    int           // number of the last one
-	lookups *pmapi.Conn   // for all but fetches; nil: none
-	conns   []*connection // for fetches; those of lower slots in pmcd's table first
-	todo    todo
-	usable  bool     // names and instances have been looked up in this session
-	spare   bool     // the only connection left sends nothing until there are others
-	resend  bool     // a request of a connection that was given up is to be sent again
-	answers []answer // scratch space
-	refusal string   // the last that was logged in this session
-	events  Events
-	slow    slow.Ledger
+	session     int           // number of the present one; 0: none
+	lastSession int           // number of the last one
+	lookupConn  *pmapi.Conn   // for all but fetches; nil: none
+	conns       []*connection // for fetches; those of lower slots in pmcd's table first
+	todo        todo
+	usable      bool    // names and instances have been looked up in this session
+	spareLast   bool    // the only connection left sends nothing until there are others
+	resend      bool    // a request of a connection that was given up is to be sent again
+	replies     []reply // scratch space
+	lastRefusal string  // the last that was logged in this session
+	events      Events
+	slow        slow.Ledger
 }
 
-// Events is what has happened since Events was called before.
+// Events is what has happened since TakeEvents was called before.
 type Events struct {
 	// Session is the number of the set of connections that there is now, which is not zero; 0: there is none.
 	Session int
@@ -80,13 +80,13 @@ type Events struct {
 func New(o Options) *Pool {
 	return &Pool{
 		options: o, log: o.Log, figures: o.Figures, now: o.Now, mu: o.Lock,
-		wake: make(chan struct{}, 1), slots: make(chan int, connections+1),
+		wake: make(chan struct{}, 1), newSlots: make(chan int, connections+1),
 		fetchLimit: pmapi.WithLimit(o.Limit), slow: slow.Ledger{Agents: o.Slow},
 	}
 }
 
-// Events returns what has happened, and forgets it; with the lock.
-func (p *Pool) Events() Events {
+// TakeEvents returns what has happened, and forgets it; with the lock.
+func (p *Pool) TakeEvents() Events {
 	e := p.events
 	p.events = Events{}
 	e.Session = p.session
@@ -102,23 +102,23 @@ func (p *Pool) Connected() bool { return len(p.conns) > 0 }
 func (p *Pool) Drain() (last predict.TimeRange, all time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.collect(nil)
+	p.takeAnswers(nil)
 	return p.slow.PMCD, p.slow.Stood(p.now())
 }
 
-// Requested notes that a request has come from pmcd, which does one thing at a time.
-func (p *Pool) Requested(now time.Time) {
+// RecordRequest notes that a request has come from pmcd, which does one thing at a time.
+func (p *Pool) RecordRequest(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.slow.Requested(now)
 }
 
-// Expect is told what is being announced to all clients of pmcd, of which we are one.
-func (p *Pool) Expect(change pdu.Change) {
+// ExpectChange is told what is being announced to all clients of pmcd, of which we are one.
+func (p *Pool) ExpectChange(change pdu.Change) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range p.conns {
-		c.told.AddOwn(change)
+		c.seen.AddOwn(change)
 	}
 }
 

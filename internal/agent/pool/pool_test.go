@@ -102,7 +102,7 @@ func sendingTo(tb testing.TB, address string, n int) *sending {
 		s.join(address, slot)
 	}
 	tb.Cleanup(func() {
-		s.Detach()
+		s.EndSession()
 		s.readers.Wait()
 	})
 	return s
@@ -173,7 +173,7 @@ func (s *sending) lost() error {
 func (s *sending) happened() Events {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.Events()
+	return s.TakeEvents()
 }
 
 // table are the slots of the connections, in their order, but for those that end when they are free.
@@ -181,7 +181,7 @@ func (s *sending) table(leavingToo bool) (all []int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.conns {
-		if leavingToo || !c.leaving {
+		if leavingToo || !c.draining {
 			all = append(all, c.slot)
 		}
 	}
@@ -191,7 +191,7 @@ func (s *sending) table(leavingToo bool) (all []int) {
 func (s *sending) giveUpOverdue(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.GiveUpOverdue(now)
+	s.CloseOverdue(now)
 }
 
 // session is the number of the present session.

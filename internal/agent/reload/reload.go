@@ -129,7 +129,7 @@ func (r *Reloader) Run(ctx context.Context) {
 		case <-r.reloadRequests:
 			r.reloadConfig(ctx)
 		case <-r.options.Upstream.Ready():
-			r.handleEvents(ctx, r.options.Upstream.Events())
+			r.handleEvents(ctx, r.options.Upstream.TakeEvents())
 		case <-r.lookUpTimer.C:
 			r.lookUpAll(ctx)
 		case <-r.dueTimer.C:

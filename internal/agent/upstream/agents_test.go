@@ -35,7 +35,7 @@ func TestFiguresOfAgents(t *testing.T) {
 		return all
 	}
 	s.NameAgents(t.Context()) // there is nobody to ask yet
-	s.pool.Begin(dialUnix(t, relay.Address))
+	s.pool.BeginSession(dialUnix(t, relay.Address))
 	s.NameAgents(t.Context()) // and then pmcd does not tell
 	sample()
 	relay.Update(func() {
@@ -57,7 +57,7 @@ func TestFiguresOfAgents(t *testing.T) {
 	assert.Equal(t, []string{"3 3 0 ", "60 60 " + problem}, shown())
 	s.NameAgents(t.Context())
 	assert.Equal(t, []string{"3 proc 0 ", "60 linux " + problem}, shown())
-	s.pool.Detach()
+	s.pool.EndSession()
 	s.readers.Wait()
 	assert.Equal(t, []string{"3 proc 0 ", "60 linux " + problem}, shown())
 	n := 0

@@ -17,13 +17,13 @@ func (u *Upstream) answered(r pool.Request, a pool.Answer) {
 	asked := r.(*fetch)
 	if a.Columns != nil {
 		u.store(asked, a)
-		if asked.Probes != nil && a.Took < slow.Long {
+		if asked.Probes != nil && a.AgentTime < slow.Long {
 			u.slow.Probed(asked.Probes)
 			asked.Probes = nil // they are asked for now
 		}
 	}
 	u.queue.Ended(asked)
-	if a.TooLong != nil {
+	if a.Oversize != nil {
 		u.tooLong(asked, a)
 	}
 	if len(u.unsure) > 0 {
@@ -43,12 +43,12 @@ func (u *Upstream) disconnected() {
 
 // store makes an answer a sample.
 func (u *Upstream) store(asked *fetch, a pool.Answer) {
-	u.asked.CountFetch(asked.Agents, a.Busy)
+	u.asked.CountFetch(asked.Agents, a.PMCDTime)
 	if len(asked.Sources) == 0 {
 		return
 	}
 	made := u.sample(a.Columns, a.Began, a.Arrived, asked.List)
-	made.Before = a.Before
+	made.Before = a.BlockedBefore
 	for metric, code := range made.Failed {
 		if d := metric.Domain(); u.asked.CountError(metric, code) {
 			u.mu.Remark(logrus.InfoLevel, logrus.Fields{"domain": d, "agent": u.agents[d], "pmid": metric, logrus.ErrorKey: code},
@@ -56,7 +56,7 @@ func (u *Upstream) store(asked *fetch, a pool.Answer) {
 		}
 	}
 	asked.CountValues(made, func(s *Series, values int) {
-		if s.unsure = a.Busy >= slow.Long && s.Older > 0 && len(s.domains) < len(asked.Agents) && !s.unsure; s.unsure {
+		if s.unsure = a.PMCDTime >= slow.Long && s.Older > 0 && len(s.domains) < len(asked.Agents) && !s.unsure; s.unsure {
 			u.unsure = append(u.unsure, s)
 			return
 		}

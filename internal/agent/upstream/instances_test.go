@@ -16,7 +16,7 @@ import (
 func TestInstancesThatCannotBeHad(t *testing.T) {
 	relay := newRelay(t)
 	s := newFetching(t, relay.Address, 0)
-	s.pool.Begin(dialUnix(t, relay.Address))
+	s.pool.BeginSession(dialUnix(t, relay.Address))
 	needed := operand.InDomNeeds{binDom: {Selectors: map[string]bool{"two": true}}}
 	waiting := make(operand.LookupQueue)
 	require.NoError(t, s.LookUpInstances(t.Context(), needed, []pdu.InDom{binDom, procDom}, waiting))

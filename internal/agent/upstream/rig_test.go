@@ -96,7 +96,7 @@ func newFetching(tb testing.TB, address string, n int) *fetching {
 		s.join(address, slot)
 	}
 	tb.Cleanup(func() {
-		s.pool.Detach()
+		s.pool.EndSession()
 		s.readers.Wait()
 	})
 	return s
@@ -143,7 +143,7 @@ func check(u *Upstream, now time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.forgetSamples(now)
-	u.sender.GiveUpOverdue(now)
+	u.sender.CloseOverdue(now)
 }
 
 // eventually polls until something holds.

@@ -118,7 +118,7 @@ func (u *Upstream) Look(now time.Time) {
 		u.retain(now, 2)
 	}
 	u.forgetSamples(now)
-	u.sender.GiveUpOverdue(now)
+	u.sender.CloseOverdue(now)
 	due := s.due[:0]
 	for at := s.planned.Next(); !at.IsZero() && !at.After(now.Add(predict.Lead/2)); at = s.planned.Next() {
 		due = append(due, s.planned.Advance(now)...) // one fetch for those due together

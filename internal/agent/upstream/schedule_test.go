@@ -31,9 +31,9 @@ type scheduling struct {
 // busy is connections none of which is ever free.
 type busy struct{ sender }
 
-func (busy) Connected() bool         { return true }
-func (busy) Held() bool              { return true }
-func (busy) GiveUpOverdue(time.Time) {}
+func (busy) Connected() bool        { return true }
+func (busy) Held() bool             { return true }
+func (busy) CloseOverdue(time.Time) {}
 
 func newScheduling(interval time.Duration) *scheduling {
 	s := &scheduling{start: time.Unix(1_000_000, 0)}

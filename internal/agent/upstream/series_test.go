@@ -160,7 +160,7 @@ func TestDetachForgetsWhatIsUnderWay(t *testing.T) {
 	s.Want(time.Now(), operand.Need{Gap: MinGap}, f)
 	s.Want(time.Now(), operand.Need{Gap: MinGap}, waiting)
 	assert.False(t, s.idle(f, waiting))
-	s.pool.Detach()
+	s.pool.EndSession()
 	assert.True(t, s.idle(f, waiting))
 	s.readers.Wait()
 	assert.Zero(t, s.figures.UpstreamErrors.Load())
@@ -319,8 +319,8 @@ func TestSampleIsACopy(t *testing.T) {
 	assert.Equal(t, []uint64{10, 1<<32 - 20, 30}, old.Values(binID, new(int32)).Bits)
 	assert.Equal(t, [][]byte{[]byte("a"), []byte("b"), []byte("c")}, old.Values(binTextID, new(int32)).Blobs)
 	assert.Equal(t, time.Second, s.newest(f).Time().Sub(old.Time()))
-	assert.Equal(t, []pdu.InDom{binDom}, s.Events().Instances)
-	assert.Empty(t, s.Events().Instances)
+	assert.Equal(t, []pdu.InDom{binDom}, s.TakeEvents().Instances)
+	assert.Empty(t, s.TakeEvents().Instances)
 }
 
 // Samples for first fetches are kept when somebody wants that, each once, and no more of them than are needed.
@@ -424,7 +424,7 @@ func TestSamplesDoNotContinueOverAReconnect(t *testing.T) {
 	s.sampled(f)
 	old := s.newest(f)
 	assert.NotEmpty(t, s.Kept(nil, f))
-	s.pool.Detach()
+	s.pool.EndSession()
 	s.readers.Wait()
 	assert.Empty(t, s.Kept(nil, f))
 	s.join(u.Address, 5)

@@ -43,7 +43,7 @@ func (p *part) halve(operands int, now time.Time) {
 // tooLong has the fetches half as long that follow one whose answer was too long, down to those of a single series, which is
 // not asked for any more when that happens twice: a header that claims too much may be a lie.
 func (u *Upstream) tooLong(asked *fetch, a pool.Answer) {
-	fields := logrus.Fields{"bytes": a.TooLong.Length, "limit": a.TooLong.Limit, "metrics": len(asked.IDs)}
+	fields := logrus.Fields{"bytes": a.Oversize.Length, "limit": a.Oversize.Limit, "metrics": len(asked.IDs)}
 	switch {
 	case len(asked.Sources) > 1:
 		if u.part.now == MaxPart {

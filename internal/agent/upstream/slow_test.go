@@ -107,7 +107,7 @@ func TestSampleOfAnUnknownTime(t *testing.T) {
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.store(asked, pool.Answer{Columns: res, Began: now.Add(-took), Arrived: now, Busy: took, Took: took})
+		s.store(asked, pool.Answer{Columns: res, Began: now.Add(-took), Arrived: now, PMCDTime: took, AgentTime: took})
 	}
 	answered(ms)
 	first := deep.Latest
@@ -173,7 +173,7 @@ func TestLookupsAreNobodysFault(t *testing.T) {
 			for range 20 {
 				clock.Add(int64(slow.Long / 10))
 				if busy.Load() {
-					s.Requested(s.now())
+					s.RecordRequest(s.now())
 				}
 			}
 		}

@@ -79,10 +79,10 @@ type sender interface {
 	Connected() bool
 	Held() bool
 	Send(now time.Time, next func(now time.Time, forAll, forSlow bool) (pool.Request, bool))
-	GiveUpOverdue(now time.Time)
+	CloseOverdue(now time.Time)
 }
 
-// Events is what has happened since Upstream.Events was called before.
+// Events is what has happened since Upstream.TakeEvents was called before.
 type Events struct {
 	pool.Events
 	Instances []pdu.InDom // whose instances are not what they were
@@ -120,11 +120,11 @@ func (u *Upstream) Run(ctx context.Context) {
 // Ready has something when there are Events.
 func (u *Upstream) Ready() <-chan struct{} { return u.ready }
 
-// Events returns what has happened, and forgets it.
-func (u *Upstream) Events() Events {
+// TakeEvents returns what has happened, and forgets it.
+func (u *Upstream) TakeEvents() Events {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	e := Events{u.pool.Events(), slices.Sorted(maps.Keys(u.changed))}
+	e := Events{u.pool.TakeEvents(), slices.Sorted(maps.Keys(u.changed))}
 	clear(u.changed)
 	return e
 }
@@ -132,17 +132,17 @@ func (u *Upstream) Events() Events {
 // Drain is that of the pool, Requested, Expect, Place, Freed and LookUp likewise.
 func (u *Upstream) Drain() (last predict.TimeRange, all time.Duration) { return u.pool.Drain() }
 
-// Requested is that of the pool.
-func (u *Upstream) Requested(now time.Time) { u.pool.Requested(now) }
+// RecordRequest is that of the pool.
+func (u *Upstream) RecordRequest(now time.Time) { u.pool.RecordRequest(now) }
 
-// Expect is that of the pool.
-func (u *Upstream) Expect(change pdu.Change) { u.pool.Expect(change) }
+// ExpectChange is that of the pool.
+func (u *Upstream) ExpectChange(change pdu.Change) { u.pool.ExpectChange(change) }
 
-// Place is that of the pool.
-func (u *Upstream) Place(slot int) { u.pool.Place(slot) }
+// RecordSlot is that of the pool.
+func (u *Upstream) RecordSlot(slot int) { u.pool.RecordSlot(slot) }
 
-// Freed is that of the pool.
-func (u *Upstream) Freed(slot int) { u.pool.Freed(slot) }
+// RecordFreedSlot is that of the pool.
+func (u *Upstream) RecordFreedSlot(slot int) { u.pool.RecordFreedSlot(slot) }
 
 // LookUp is that of the pool.
 func (u *Upstream) LookUp(ask func(*pmapi.Conn) error) error { return u.pool.LookUp(ask) }
