@@ -6,34 +6,34 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Source is what has operands that are fetched together.
+// Source has operands that are always fetched together, so that their values have one time stamp.
 type Source interface {
 	comparable
-	Operands() []pdu.Desc // always the same
-	Size() int            // how many values they will have
+	Operands() []pdu.Desc // the same at each call
+	Size() int            // expected number of values
 }
 
-// Batch is what one fetch is for: some sources and their operands, each once. Immutable.
+// Batch has the sources of one fetch and their operands, each once. It is immutable.
 type Batch[S Source] struct {
 	*List
 	Sources []S
-	indexes []int32 // of the operands of each source in turn, in the list
+	indexes []int32 // in List, of the operands of each source in turn
 }
 
-// CountValues calls yield with each source and how many values a sample of the batch has for it.
+// CountValues calls yield with each source and the number of values that a sample of the batch has for it.
 func (b *Batch[S]) CountValues(s *Sample, yield func(source S, values int)) {
-	places := b.indexes
+	indexes := b.indexes
 	for _, source := range b.Sources {
 		n, values := len(source.Operands()), 0
-		for _, at := range places[:n] {
+		for _, at := range indexes[:n] {
 			values += s.vectors[at].Len()
 		}
-		places = places[n:]
+		indexes = indexes[n:]
 		yield(source, values)
 	}
 }
 
-// Size is how many values a sample will have.
+// Size returns the expected number of values of a sample.
 func (b *Batch[S]) Size() int {
 	values := 0
 	for _, s := range b.Sources {
@@ -42,7 +42,7 @@ func (b *Batch[S]) Size() int {
 	return values
 }
 
-// matches reports whether b is still what make would make of the waiting sources.
+// matches reports whether newBatch would return an equal batch for the waiting sources.
 func (b *Batch[S]) matches(waiting []S, operands, values int) bool {
 	n := len(b.Sources)
 	if n == 0 || n > len(waiting) || !slices.Equal(b.Sources, waiting[:n]) {
@@ -55,19 +55,18 @@ func (b *Batch[S]) matches(waiting []S, operands, values int) bool {
 	return n == len(waiting) || len(b.IDs)+len(waiting[n].Operands()) > operands || size+waiting[n].Size() > values
 }
 
-// maxBatches is how many batches are remembered: clients fetch the same metrics again and again, but different ones
-// at the same time.
+// maxBatches limits the remembered batches. Clients fetch the same metrics again and again, and several clients fetch
+// different metrics in turns.
 const maxBatches = 8
 
-// BatchCache makes batches. It remembers the last ones: those of the same sources are the same.
+// BatchCache makes batches and remembers the last ones. Batches of the same sources are the same pointer.
 type BatchCache[S Source] struct {
 	recent  []*Batch[S]        // the last one first
-	indexOf map[pdu.PMID]int32 // scratch space
+	indexOf map[pdu.PMID]int32 // scratch space of newBatch
 }
 
-// Batch returns a batch of as many of the waiting sources, of which there is one, as one fetch may be for: it has
-// at most so many operands and values, unless a single source has more. The operands of one source are never parted:
-// they have one time stamp.
+// Batch returns a batch of the first waiting sources, as many as fit. It has at least one source, and at most so many
+// operands and expected values unless that source alone has more. The operands of one source stay together.
 func (bs *BatchCache[S]) Batch(waiting []S, operands, values int) *Batch[S] {
 	for i, b := range bs.recent {
 		if b.matches(waiting, operands, values) {
@@ -84,10 +83,10 @@ func (bs *BatchCache[S]) Batch(waiting []S, operands, values int) *Batch[S] {
 	return bs.recent[0]
 }
 
-// Forget drops all batches and the sources in them.
+// Clear drops all batches, and so the references to their sources.
 func (bs *BatchCache[S]) Clear() { bs.recent = nil }
 
-// newBatch makes a batch of the first sources, as many as fit.
+// newBatch returns a batch of the first sources, as many as fit.
 func (bs *BatchCache[S]) newBatch(sources []S, operands, values int) *Batch[S] {
 	if bs.indexOf == nil {
 		bs.indexOf = make(map[pdu.PMID]int32)

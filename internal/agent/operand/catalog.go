@@ -11,19 +11,21 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Catalog is what a pmcd said about the metrics that definitions use, a [derived.Catalog]. Immutable.
+// Catalog has the descriptors of the metrics that definitions use, or the errors of their look-ups. It implements
+// [derived.Catalog] and is immutable.
 type Catalog struct {
 	entries map[string]catalogEntry
 }
 
 type catalogEntry struct {
 	desc      pdu.Desc
-	code      pdu.Code // < 0: why there is no descriptor
-	retryCode pdu.Code // < 0: why the agent has not told it again
+	code      pdu.Code // < 0: there is no descriptor, because of this error
+	retryCode pdu.Code // < 0: desc is from an earlier look-up, because the last one got this error
 }
 
-// refused tells why there was no answer the last time: neither that the metric is there, nor that it is not, nor that its agent is
-// not. 0: there was one.
+// refusal returns the error of the last look-up if it does not say whether the metric exists, such as
+// PM_ERR_PERMISSION. It returns 0 if the look-up said that the metric exists, that it does not, or that its agent
+// does not.
 func (o catalogEntry) refusal() pdu.Code {
 	switch o.code {
 	case 0, pdu.ErrName, pdu.ErrNonLeaf, pdu.ErrPMID, pdu.ErrNoAgent, pdu.ErrPMDAFenced:
@@ -32,7 +34,7 @@ func (o catalogEntry) refusal() pdu.Code {
 	return o.code
 }
 
-// Desc implements [derived.Catalog]. Names that were not asked for do not exist.
+// Desc implements [derived.Catalog]. It returns PM_ERR_NAME for a name that was not looked up.
 func (c *Catalog) Desc(name string) (pdu.Desc, error) {
 	o, ok := c.entries[name]
 	switch {
@@ -44,7 +46,7 @@ func (c *Catalog) Desc(name string) (pdu.Desc, error) {
 	return o.desc, nil
 }
 
-// Descs makes a table of the descriptors of all operands that there are.
+// Descs returns the descriptors of all operands that exist, by PMID.
 func (c *Catalog) Descs() map[pdu.PMID]pdu.Desc {
 	descs := make(map[pdu.PMID]pdu.Desc, len(c.entries))
 	for _, o := range c.entries {
@@ -55,12 +57,12 @@ func (c *Catalog) Descs() map[pdu.PMID]pdu.Desc {
 	return descs
 }
 
-// Equal reports whether two catalogs say the same of the same names; nil says nothing.
+// Equal reports whether two catalogs have the same entries. Either may be nil, which equals only nil.
 func (c *Catalog) Equal(other *Catalog) bool {
 	return c == other || c != nil && other != nil && maps.Equal(c.entries, other.entries)
 }
 
-// hasAll reports whether there are metrics with all these names.
+// hasAll reports whether the catalog has a descriptor for each name.
 func (c *Catalog) hasAll(names iter.Seq[string]) bool {
 	for name := range names {
 		if o, known := c.entries[name]; !known || o.code < 0 {
@@ -70,8 +72,8 @@ func (c *Catalog) hasAll(names iter.Seq[string]) bool {
 	return true
 }
 
-// namesToLookUp are those of the names to ask for: if not afresh, those that are not known or not there. Refused ones are not
-// among them: [MetadataCache]. Of no catalog (nil) it is all.
+// namesToLookUp returns the names to ask pmcd for: with afresh all that are not refused, otherwise those without a
+// descriptor that are not refused. A nil catalog returns all names. [MetadataCache] asks for refused names separately.
 func (c *Catalog) namesToLookUp(names []string, afresh bool) []string {
 	if c == nil {
 		return names
@@ -82,7 +84,7 @@ func (c *Catalog) namesToLookUp(names []string, afresh bool) []string {
 	})
 }
 
-// refusedNames are the names that agents refuse to tell anything of, sorted.
+// refusedNames returns the names with a refusal, sorted.
 func (c *Catalog) refusedNames() []string {
 	var refused []string
 	for name, o := range c.entries {
@@ -94,8 +96,8 @@ func (c *Catalog) refusedNames() []string {
 	return refused
 }
 
-// merge returns a catalog of names: what was found of them, else what is known, by no catalog (nil) nothing. What is known stays if its agent
-// only says that this is not the time to ask.
+// merge returns a catalog of names with the entries of found, and those of c where found has none; c may be nil. A
+// descriptor of c also stays where found has PM_ERR_AGAIN: the agent only says that it cannot answer now.
 func (c *Catalog) merge(found *Catalog, names []string) *Catalog {
 	if c == nil {
 		return found
@@ -120,8 +122,8 @@ func newCatalog(n int) *Catalog {
 	return &Catalog{make(map[string]catalogEntry, n)}
 }
 
-// NamesIn yields the names that definitions use, as often as they do. Names at or below own are left out: pmcd would ask the
-// agent.
+// NamesIn yields the names of operands in definitions, with repetitions. It leaves out names at or below own, the root
+// of the agent's metrics: pmcd would forward a look-up of them to this agent.
 func NamesIn(defs iter.Seq[*derived.Definition], own string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for d := range defs {
@@ -137,11 +139,11 @@ func NamesIn(defs iter.Seq[*derived.Definition], own string) iter.Seq[string] {
 	}
 }
 
-// distinct are names sorted and without repetition.
+// distinct returns names sorted and without repetitions.
 func distinct(names iter.Seq[string]) []string { return slices.Compact(slices.Sorted(names)) }
 
-// LookUp asks for names, and for the descriptors of those that there are. An error means that nothing is known at all; a
-// metric that does not exist, or that its agent refuses, is none.
+// LookUp asks the source for the PMIDs and the descriptors of names. It returns an error only if the requests as a
+// whole failed: the error of a single name is in its entry.
 func LookUp(ctx context.Context, source MetadataSource, names []string) (*Catalog, error) {
 	c := newCatalog(len(names))
 	if len(names) == 0 {

@@ -1,4 +1,5 @@
-// Package operand holds the operands of derived metrics as a pmcd shows them: names, descriptors, instances and samples of values.
+// Package operand holds the operands of derived metrics as a pmcd shows them: names, descriptors, instances and samples
+// of values.
 //
 //	names, descriptors   LookUp ──► Catalog, immutable       MetadataCache keeps one up to date
 //	instances            InstanceCache.LookUp ──► InstanceSnapshot, immutable

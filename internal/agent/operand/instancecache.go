@@ -13,16 +13,17 @@ import (
 	"pmdaderived/pdu"
 )
 
-// InDomNeeds are the instance domains that expressions need, and what of them. That of singular metrics is none.
+// InDomNeeds has the instance domains that expressions need, each with the parts of it that they need. It never has
+// pdu.NoInDom.
 type InDomNeeds map[pdu.InDom]*InDomNeed
 
-// InDomNeed is what of a domain is needed besides its instances.
+// InDomNeed says which selectors and labels of an instance domain are needed, besides its instances.
 type InDomNeed struct {
-	Selectors map[string]bool // the instances that these mean: metric[name]
-	Labels    map[string]bool // the values of these
+	Selectors map[string]bool // the NAME of metric[NAME]
+	Labels    map[string]bool // names of labels
 }
 
-// InDomNeedsOf gathers the domains whose names or members metrics need.
+// InDomNeedsOf collects the instance domains whose names, members, selectors or labels metrics need.
 func InDomNeedsOf(metrics iter.Seq[*derived.Metric]) InDomNeeds {
 	needed := make(InDomNeeds)
 	for m := range metrics {
@@ -44,7 +45,7 @@ func InDomNeedsOf(metrics iter.Seq[*derived.Metric]) InDomNeeds {
 	return needed
 }
 
-// Add adds a domain, and returns what of it is needed.
+// Add adds an instance domain if it is missing, and returns its needs.
 func (d InDomNeeds) Add(indom pdu.InDom) *InDomNeed {
 	if d[indom] == nil {
 		d[indom] = &InDomNeed{make(map[string]bool), make(map[string]bool)}
@@ -52,51 +53,52 @@ func (d InDomNeeds) Add(indom pdu.InDom) *InDomNeed {
 	return d[indom]
 }
 
-// InstanceCache holds what is known of the instance domains whose names or members matter to an expression. One goroutine
-// looks up and forgets, everybody reads.
+// InstanceCache has the names and members of the instance domains that expressions need. One goroutine calls LookUp
+// and DropUnneeded; any goroutine reads.
 type InstanceCache struct {
 	known atomic.Pointer[InstanceSnapshot]
 }
 
-// InstanceSnapshot is all domains as they were known at one time. Immutable: another one is another pointer.
+// InstanceSnapshot has all instance domains as they were at one time. It is immutable: after a change there is
+// another pointer.
 type InstanceSnapshot map[pdu.InDom]*inDomData
 
 // unknown is a domain that has not been looked up.
 var unknown = &inDomData{}
 
-// inDomData is one domain as it was when it was last looked up. Immutable.
+// inDomData has the result of the last look-up of one instance domain. It is immutable.
 type inDomData struct {
-	table      *derived.NameTable // nil: nobody has told its instances yet
+	table      *derived.NameTable // nil: the instances have never been received
 	members    *derived.InstSet
-	names      map[pdu.Inst]string            // of the table
-	selections map[string]selection           // what the owner takes selectors for
-	labels     map[string]map[pdu.Inst]string // those that are needed, by name
-	source     MetadataSource                 // that it is known from
-	err        error                          // why the last look-up got less than all
+	names      map[pdu.Inst]string            // those of table
+	selections map[string]selection           // by selector: the instance that the agent matches
+	labels     map[string]map[pdu.Inst]string // by name of the label
+	source     MetadataSource                 // where the data is from
+	err        error                          // why the last look-up is incomplete
 }
 
-// selection is what an owner takes a selector for.
+// selection is the instance that an agent matches with a selector.
 type selection struct {
 	inst pdu.Inst
-	ok   bool // there is such an instance
+	ok   bool // false: the agent knows no such instance
 }
 
-// Snapshot is what is known now; nil: nothing yet.
+// Snapshot returns the current data; nil: no instance domain has been looked up.
 func (c *InstanceCache) Snapshot() *InstanceSnapshot { return c.known.Load() }
 
-// Has reports whether a domain has been looked up.
+// Has reports whether the instances of an instance domain are known.
 func (c *InstanceCache) Has(d pdu.InDom) bool { return c.inDom(d).table != nil }
 
-// Table is the names of a domain's instances; nil if it is not known.
+// Table returns the names of the instances; nil: they are not known.
 func (c *InstanceCache) Table(d pdu.InDom) *derived.NameTable { return c.inDom(d).table }
 
-// Members is the instances of a domain; nil if it is not known.
+// Members returns the set of instances; nil: it is not known.
 func (c *InstanceCache) Members(d pdu.InDom) *derived.InstSet { return c.inDom(d).members }
 
-// Err tells why a domain, or some of its selectors, could not be had the last time; nil: they could.
+// Err returns why the last look-up of an instance domain is incomplete; nil: it is complete.
 func (c *InstanceCache) Err(d pdu.InDom) error { return c.inDom(d).err }
 
-// Problem says which of the domains that a metric needs could not be had, and why; "": all could.
+// Problem returns which of the instance domains that a metric needs has an incomplete look-up, and why; "": none.
 func (c *InstanceCache) Problem(m *derived.Metric) string {
 	for d := range InDomNeedsOf(func(yield func(*derived.Metric) bool) { yield(m) }) {
 		if err := c.Err(d); err != nil {
@@ -124,7 +126,8 @@ func (c *InstanceCache) store(d pdu.InDom, known *inDomData) {
 	c.known.Store(&now)
 }
 
-// Missing are the domains that are not known with what all their selectors mean, and the labels.
+// Missing returns the needed instance domains of which the instances, the selection of a selector, or a label is not
+// known.
 func (c *InstanceCache) Missing(needed InDomNeeds) []pdu.InDom {
 	var lacking []pdu.InDom
 	for d, wanted := range needed {
@@ -145,11 +148,13 @@ func (c *InstanceCache) Missing(needed InDomNeeds) []pdu.InDom {
 	return lacking
 }
 
-// LookUp asks the owners of domains for their instances, and for what the needed selectors mean to them where that may
-// have changed. Domains that are not needed are passed over. One whose owner cannot answer keeps the names it had, and its error
-// is that domain's ([InstanceCache.Err]). looked, if it is not nil, is told of each domain. An error is one of the connection.
+// LookUp asks for the instances of domains, for the needed labels, and for the needed selectors whose selection may
+// have changed. It skips domains that are not needed. If the agent of a domain cannot answer, the domain keeps its
+// former data, and Err returns the error. looked, if it is not nil, is called after each domain. LookUp fails only if
+// the connection does.
 func (c *InstanceCache) LookUp(
-	ctx context.Context, source MetadataSource, needed InDomNeeds, domains []pdu.InDom, looked func(d pdu.InDom, took time.Duration, err error),
+	ctx context.Context, source MetadataSource, needed InDomNeeds, domains []pdu.InDom,
+	looked func(d pdu.InDom, took time.Duration, err error),
 ) error {
 	for _, d := range domains {
 		if needed[d] == nil {
@@ -171,7 +176,7 @@ func (c *InstanceCache) LookUp(
 	return nil
 }
 
-// DropUnneeded drops the domains that are not needed any more.
+// DropUnneeded drops the instance domains that are not in needed.
 func (c *InstanceCache) DropUnneeded(needed InDomNeeds) {
 	old := c.known.Load()
 	if old == nil {

@@ -13,24 +13,29 @@ import (
 	"pmdaderived/pmda/pmapi"
 )
 
-// mostRefused is how many selectors an owner may refuse before the look-up of its domain ends for now: who cannot answer, or is left alone
-// because it is slow, must not be asked for thousands.
+// mostRefused is the number of refused selectors that ends the look-up of an instance domain. An agent that fails, or
+// that is slow and therefore rests, must not be asked for thousands of selectors.
 const mostRefused = 8
 
-// lookUpInDom asks the owner of a domain for its instances, for those selectors that may mean something else than they did, and for
-// labels.
-// After an error of the owner's what is known is told all the same, with that error. old is returned if nothing has changed.
-func lookUpInDom(ctx context.Context, source MetadataSource, d pdu.InDom, wanted *InDomNeed, old *inDomData) (*inDomData, error) {
+// lookUpInDom asks for the instances of an instance domain, for the selectors whose instance may have changed, and for
+// the needed labels. It returns old if nothing has changed. After an error it returns the data that it has, and the
+// error.
+func lookUpInDom(
+	ctx context.Context, source MetadataSource, d pdu.InDom, wanted *InDomNeed, old *inDomData,
+) (*inDomData, error) {
 	instances, err := source.Instances(ctx, d)
 	if err != nil {
 		known := *old
 		known.err = reason(err)
 		return &known, err
 	}
-	known := &inDomData{names: make(map[pdu.Inst]string, len(instances)), selections: make(map[string]selection, len(wanted.Selectors)), source: source}
+	known := &inDomData{
+		names: make(map[pdu.Inst]string, len(instances)), selections: make(map[string]selection, len(wanted.Selectors)),
+		source: source,
+	}
 	members := make([]pdu.Inst, 0, len(instances))
 	for _, inst := range instances {
-		if _, twice := known.names[inst.ID]; !twice { // an owner's fault
+		if _, twice := known.names[inst.ID]; !twice { // a list with duplicates is a fault of the agent
 			known.names[inst.ID] = inst.Name
 			members = append(members, inst.ID)
 		}
@@ -43,7 +48,7 @@ func lookUpInDom(ctx context.Context, source MetadataSource, d pdu.InDom, wanted
 			known.selections[name] = selection{id, true}
 		case errors.Is(err, pdu.ErrInst):
 			known.selections[name] = selection{}
-		default: // it is asked for again
+		default: // without a selection, the next look-up asks again
 			known.err = reason(err)
 			refused++
 		}
@@ -61,8 +66,11 @@ func lookUpInDom(ctx context.Context, source MetadataSource, d pdu.InDom, wanted
 	return known, known.err
 }
 
-// lookUpLabels asks the owner for the labels of all instances. If that fails those of before are kept.
-func (known *inDomData) lookUpLabels(ctx context.Context, source MetadataSource, d pdu.InDom, wanted map[string]bool, old *inDomData) error {
+// lookUpLabels asks for the labels of all instances, and stores the values of the wanted ones. After an error the
+// values of old stay.
+func (known *inDomData) lookUpLabels(
+	ctx context.Context, source MetadataSource, d pdu.InDom, wanted map[string]bool, old *inDomData,
+) error {
 	if len(wanted) == 0 {
 		return nil
 	}
@@ -89,7 +97,7 @@ func (known *inDomData) lookUpLabels(ctx context.Context, source MetadataSource,
 	return nil
 }
 
-// plainValue is the value of a label as a text: a string without its quotes, all else as it is written.
+// plainValue returns the value of a label as a text: a JSON string without quotes, any other value as it is written.
 func plainValue(text string) string {
 	var s string
 	if json.Unmarshal([]byte(text), &s) == nil {
@@ -98,7 +106,7 @@ func plainValue(text string) string {
 	return text
 }
 
-// reason is an error without what was asked of whom.
+// reason returns the cause of an error, without the operation and the address of a [pmapi.OpError].
 func reason(err error) error {
 	if op, ok := errors.AsType[*pmapi.OpError](err); ok {
 		return op.Err
@@ -106,9 +114,9 @@ func reason(err error) error {
 	return err
 }
 
-// reuseSelections takes over what the owner has taken selectors for, and returns those of which it may say something else now: the instance has gone
-// or is called something else; or an instance has come whose name begins like that. Owners match the whole name, or the part in
-// front of its first blank, or accept shorter ones.
+// reuseSelections copies the selections of old that still hold, and returns the selectors to ask for. A selector must
+// be asked for if it is new, if its instance has gone or has another name, or if it is a prefix of the name of a new
+// instance: agents match the whole name, the part before its first blank, or any prefix.
 func (known *inDomData) reuseSelections(selectors map[string]bool, old *inDomData) []string {
 	if old.source != known.source {
 		return slices.Collect(maps.Keys(selectors))
@@ -117,14 +125,14 @@ func (known *inDomData) reuseSelections(selectors map[string]bool, old *inDomDat
 	for name := range selectors {
 		longest = max(longest, len(name))
 	}
-	doubtful := make(map[string]bool)
+	changed := make(map[string]bool)
 	for id, name := range known.names {
 		if before, ok := old.names[id]; ok && before == name {
 			continue
 		}
 		for end := 0; end <= min(longest, len(name)); end++ {
 			if selectors[name[:end]] {
-				doubtful[name[:end]] = true
+				changed[name[:end]] = true
 			}
 		}
 	}
@@ -133,17 +141,17 @@ func (known *inDomData) reuseSelections(selectors map[string]bool, old *inDomDat
 		is, there := known.names[meant.inst]
 		was, wasThere := old.names[meant.inst]
 		switch {
-		case doubtful[name]:
+		case changed[name]:
 		case !asked, meant.ok && (is != was || there != wasThere):
-			doubtful[name] = true
+			changed[name] = true
 		default:
 			known.selections[name] = meant
 		}
 	}
-	return slices.Collect(maps.Keys(doubtful))
+	return slices.Collect(maps.Keys(changed))
 }
 
-// buildTables makes what an evaluation needs of what is known.
+// buildTables sets table and members, which evaluations read.
 func (known *inDomData) buildTables(members []pdu.Inst) {
 	selected := make(map[string]pdu.Inst, len(known.selections))
 	for name, meant := range known.selections {
@@ -151,11 +159,13 @@ func (known *inDomData) buildTables(members []pdu.Inst) {
 			selected[name] = meant.inst
 		}
 	}
-	known.table, known.members = derived.NewNameTable(known.names, selected).WithLabels(known.labels), derived.NewInstSet(members)
+	known.table = derived.NewNameTable(known.names, selected).WithLabels(known.labels)
+	known.members = derived.NewInstSet(members)
 }
 
-// equal reports whether two look-ups have brought the same.
+// equal reports whether two look-ups without errors returned the same data.
 func (known *inDomData) equal(old *inDomData) bool {
 	return known.source == old.source && known.err == nil && old.err == nil && maps.Equal(known.names, old.names) &&
-		maps.Equal(known.selections, old.selections) && maps.EqualFunc(known.labels, old.labels, maps.Equal) && slices.Equal(known.members.IDs(), old.members.IDs())
+		maps.Equal(known.selections, old.selections) && maps.EqualFunc(known.labels, old.labels, maps.Equal) &&
+		slices.Equal(known.members.IDs(), old.members.IDs())
 }

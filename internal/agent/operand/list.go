@@ -6,29 +6,32 @@ import (
 	"pmdaderived/pdu"
 )
 
-// List is the operands that one fetch asks for, each once. Immutable.
+// List has the operands of one fetch, each once. It is immutable.
 type List struct {
 	IDs     []pdu.PMID
-	Descs   []pdu.Desc       // of the IDs
-	Agents  []int            // domains of the IDs, each once
-	indexes map[pdu.PMID]int // where each is
+	Descs   []pdu.Desc       // in the order of IDs
+	Agents  []int            // domains of IDs, sorted and each once
+	indexes map[pdu.PMID]int // of IDs
 }
 
-// NewList makes a list of distinct metrics.
+// NewList returns a list of metrics, which must be distinct.
 func NewList(descs ...pdu.Desc) *List {
-	l := &List{IDs: make([]pdu.PMID, len(descs)), Descs: descs, Agents: AgentsOf(descs), indexes: make(map[pdu.PMID]int, len(descs))}
+	l := &List{
+		IDs: make([]pdu.PMID, len(descs)), Descs: descs, Agents: AgentsOf(descs),
+		indexes: make(map[pdu.PMID]int, len(descs)),
+	}
 	for i, d := range descs {
 		l.IDs[i], l.indexes[d.PMID] = d.PMID, i
 	}
 	return l
 }
 
-// Of makes a list of those of one domain.
+// Of returns a list of the metrics of one agent, by its domain.
 func (l *List) Of(domain int) *List {
 	return NewList(slices.DeleteFunc(slices.Clone(l.Descs), func(d pdu.Desc) bool { return d.PMID.Domain() != domain })...)
 }
 
-// AgentsOf lists the domains of metrics, each once, in order.
+// AgentsOf returns the domains of metrics, sorted and each once.
 func AgentsOf(descs []pdu.Desc) []int {
 	domains := make([]int, len(descs))
 	for i, d := range descs {

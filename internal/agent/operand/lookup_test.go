@@ -133,8 +133,8 @@ func TestRefusedAgent(t *testing.T) {
 	assert.Less(t, c.took(), 20)
 }
 
-// Whatever agents refuse at one time or another, of all others is known at once what asking for each alone tells, which is the model; and
-// of the rest when it is not refused any more.
+// Whatever agents refuse at one time or another, of all others is known at once what asking for each alone tells, which
+// is the model; and of the rest when it is not refused any more.
 func TestDirectory(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	metrics, names := metricsOf(4, 30)
@@ -171,8 +171,8 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
-// Names that are all known cost no request, and the catalog stays. A name that is new drops those that are not used any more, and so does one
-// that was refused.
+// Names that are all known cost no request, and the catalog stays. A name that is new drops those that are not used any
+// more, and so does one that was refused.
 func TestKnownNames(t *testing.T) {
 	metrics, names := metricsOf(2, 5)
 	c := newCounted(t, metrics...)
@@ -275,8 +275,8 @@ func (o *owner) instance(name string) (pdu.Inst, bool) {
 	return 0, false
 }
 
-// However a domain changes, a selector means what its owner takes it for: the model asks for each every time. An instance that is there
-// as it was stays selected, though, as it does in libpcp, also if another would be chosen now.
+// However a domain changes, a selector means what its owner takes it for: the model asks for each every time. An
+// instance that is there as it was stays selected, though, as it does in libpcp, also if another would be chosen now.
 func TestSelectors(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	o := &owner{}
@@ -334,7 +334,8 @@ func TestSelectors(t *testing.T) {
 	}
 }
 
-// A domain that cannot be had, or some of whose selectors cannot, has an error, keeps what it had, and costs others nothing.
+// A domain that cannot be had, or some of whose selectors cannot, has an error, keeps what it had, and costs others
+// nothing.
 func TestFailingDomains(t *testing.T) {
 	c := newCounted(t)
 	bad, good := pdu.NewInDom(60, 1), pdu.NewInDom(61, 1)
@@ -422,7 +423,8 @@ func TestPace(t *testing.T) {
 	assert.Equal(t, 9*ms, p.next.Sub(now))
 }
 
-// Domains wait for their turn, those that take longest behind the others. What matters to something new does not, if its owner can answer.
+// Domains wait for their turn, those that take longest behind the others. What matters to something new does not, if
+// its owner can answer.
 func TestWaiting(t *testing.T) {
 	now := time.Now()
 	quick, churning, slow := pdu.NewInDom(1, 1), pdu.NewInDom(2, 1), pdu.NewInDom(3, 1)

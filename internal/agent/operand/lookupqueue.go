@@ -11,25 +11,27 @@ import (
 )
 
 const (
-	// What is refused is asked for again after firstGap, then slower and slower, down to lastGap, or to againGap if the reason is
-	// that this is not the time to ask: so it is with an agent that is left alone because it is slow.
+	// A refused request is repeated after firstGap, then after longer and longer gaps, up to lastGap. After PM_ERR_AGAIN
+	// the gap is at most againGap: the code also stands for a slow agent that rests.
 	firstGap = 50 * time.Millisecond
 	againGap = 5 * time.Second
 	lastGap  = time.Minute
 
-	// shareOfPMCD is how many times as long as it took something is not asked for again: it gets at most a tenth of pmcd's time.
+	// shareOfPMCD is how many times as long as it took something is not asked for again: it gets at most a tenth of pmcd's
+	// time.
 	shareOfPMCD = 9
 )
 
-// retry is how often something is asked for that may be refused, or take long. The zero value: it has not been yet.
+// retry says when to ask again for something that the agent may refuse, or take long for. The zero value means: ask
+// now.
 type retry struct {
-	next time.Time // not before
-
+	next      time.Time // the earliest time of the next request
 	backoff   wait.Backoff
-	restUntil time.Time // until then, whatever it was for
+	restUntil time.Time // the earliest time after the last request, whatever its outcome
 }
 
-// recordAnswer notes that something was asked for until now, how long that took, and why it was refused, if it was (< 0).
+// recordAnswer sets the time of the next request after one that ended now. refused is the error of the answer, 0 or
+// more if there is none.
 func (r *retry) recordAnswer(now time.Time, took time.Duration, refused pdu.Code) {
 	r.restUntil = now.Add(shareOfPMCD * took)
 	switch {
@@ -43,18 +45,19 @@ func (r *retry) recordAnswer(now time.Time, took time.Duration, refused pdu.Code
 	}
 }
 
-// restart says that it may be told now: it is asked for soon, and then slower and slower.
+// restart sets the next request to the shortest gap after now, since the answer may have changed.
 func (r *retry) restart(now time.Time) {
 	r.backoff.Reset()
 	r.backOff(now, lastGap)
 }
 
-// backOff has it asked for again after a gap that is longer than the one before, but for the longest.
+// backOff sets the next request after a gap that is longer than the one before, up to longest.
 func (r *retry) backOff(now time.Time, longest time.Duration) {
 	r.backoff.Least, r.backoff.Most = firstGap, longest
 	r.next = r.afterRest(now.Add(r.backoff.Next()))
 }
 
+// afterRest returns t, or the end of the rest if that is later.
 func (r *retry) afterRest(t time.Time) time.Time {
 	if t.Before(r.restUntil) {
 		return r.restUntil
@@ -62,8 +65,8 @@ func (r *retry) afterRest(t time.Time) time.Time {
 	return t
 }
 
-// LookupQueue is the domains that are to be looked up, each at its pace: those whose instances change all the time, those whose owner
-// takes long, and those whose owner cannot answer. For one goroutine.
+// LookupQueue has the instance domains to look up, each with its own retry: those whose instances change, those whose
+// agent takes long, and those whose agent refuses. It belongs to one goroutine.
 type LookupQueue map[pdu.InDom]*queuedDomain
 
 type queuedDomain struct {
@@ -72,7 +75,7 @@ type queuedDomain struct {
 	queued bool
 }
 
-// Add adds domains whose instances are not what they were.
+// Add queues instance domains whose instances have changed.
 func (q LookupQueue) Add(domains ...pdu.InDom) {
 	for _, d := range domains {
 		if q[d] == nil {
@@ -82,8 +85,8 @@ func (q LookupQueue) Add(domains ...pdu.InDom) {
 	}
 }
 
-// Now returns those of the domains that may be asked for out of their turn, because they matter to something new. The others, whose
-// owner cannot answer, are added.
+// TakeReady returns the domains that may be looked up out of turn, because a new definition needs them, and removes
+// them from the queue. It queues the others: their agent refused the last look-up.
 func (q LookupQueue) TakeReady(now time.Time, domains []pdu.InDom) (ready []pdu.InDom) {
 	for _, d := range domains {
 		x := q[d]
@@ -99,7 +102,8 @@ func (q LookupQueue) TakeReady(now time.Time, domains []pdu.InDom) (ready []pdu.
 	return ready
 }
 
-// Asked notes that a domain was looked up until now, how long that took, and what came of it.
+// RecordLookup sets when a domain may be looked up again, after a look-up that ended now. After an error the domain
+// is queued again.
 func (q LookupQueue) RecordLookup(d pdu.InDom, now time.Time, took time.Duration, err error) {
 	if q[d] == nil {
 		q[d] = &queuedDomain{}
@@ -108,7 +112,8 @@ func (q LookupQueue) RecordLookup(d pdu.InDom, now time.Time, took time.Duration
 	q[d].took, q[d].queued = took, q[d].queued || err != nil
 }
 
-// TakeDue takes out those that may be asked for now, those that took longest last. Domains that are not needed are forgotten.
+// TakeDue removes the domains that may be looked up now from the queue and returns them. Those whose last look-up
+// took longest are last. It forgets domains that are not needed.
 func (q LookupQueue) TakeDue(now time.Time, needed InDomNeeds) (due []pdu.InDom) {
 	maps.DeleteFunc(q, func(d pdu.InDom, _ *queuedDomain) bool { return needed[d] == nil })
 	for d, x := range q {
@@ -121,7 +126,7 @@ func (q LookupQueue) TakeDue(now time.Time, needed InDomNeeds) (due []pdu.InDom)
 	return due
 }
 
-// next is when the next one is due; zero: none is waiting.
+// NextDue returns when the next domain in the queue is due; zero: the queue is empty.
 func (q LookupQueue) NextDue() (next time.Time) {
 	for _, x := range q {
 		if x.queued && (next.IsZero() || x.next.Before(next)) {

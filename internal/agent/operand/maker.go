@@ -10,38 +10,39 @@ import (
 	"pmdaderived/pmda/pmapi"
 )
 
-// Bytes that a sample needs for an operand, a number, and a value that is none, beside its own bytes.
+// The bytes that a sample needs for an operand, for a number, and for a string beside the bytes in it.
 const vectorMemory, numberMemory, blobMemory = 64, 8, 24
 
-// MaxInstances is how many instances an operand may have. One that has more has
-// no values, but a code: what is computed from it takes too much memory, in every sample that is kept.
+// MaxInstances limits the instances of an operand. An operand with more has PM_ERR_TOOBIG instead of values: each
+// retained sample, and everything that is computed from it, would take too much memory.
 const MaxInstances = 1_000_000
 
-// Maker makes samples of results. It remembers the instance sets of the last samples so that
-// equal ones are the same *derived.InstSet, which is what evaluation is fast with.
+// Maker makes samples of results. It remembers the instance sets and the strings of the last samples: equal ones are
+// the same pointer in the next sample, which makes evaluation fast.
 type Maker struct {
 	names         *InstanceCache
-	start         time.Time // by our clock; the offsets of pmcd's are since then
-	connectionRun int       // which set of connections the next sample comes from
+	start         time.Time // by our clock; Sample.clock counts from here
+	connectionRun int       // the number of Resets before the next sample
 	byInDom       map[pdu.InDom]*derived.InstSet
 	byMetric      map[pdu.PMID]*derived.InstSet
-	findings      Findings
+	findings      Findings // of the last sample
 
-	// Strings of the last samples, and of those before them: a sample takes over what has not changed. Each has at most turn samples.
+	// Strings of the last samples, and of those before them: a sample takes over what has not changed. Each has at most
+	// turn samples.
 	newBlobs, oldBlobs map[pdu.PMID][][]byte
-	newSamples         int // samples since they were turned
+	newSamples         int // since newBlobs was empty
 }
 
-// blobSamples is after how many samples the strings are forgotten that none of them had.
+// blobSamples is the number of samples after which strings are forgotten that none of these samples had.
 const blobSamples = 64
 
-// Findings is what a Maker has found out about the operands of a sample besides.
+// Findings are facts about the operands of a sample that the owner of the Maker acts on.
 type Findings struct {
-	Changed []pdu.InDom   // domains whose instances are not those of the sample before
-	Excess  []*pdu.Column // of operands with more instances than they may have
+	Changed []pdu.InDom   // instance domains with other instances than in the sample before
+	Excess  []*pdu.Column // columns of operands with more than MaxInstances
 }
 
-// NewMaker makes one. start is any time, by our clock.
+// NewMaker returns a Maker of samples whose instance names are in names. start is any time, by our clock.
 func NewMaker(names *InstanceCache, start time.Time) *Maker {
 	return &Maker{
 		names: names, start: start,
@@ -50,8 +51,9 @@ func NewMaker(names *InstanceCache, start time.Time) *Maker {
 	}
 }
 
-// Make makes res, the answer to a fetch of the operands asked for, a sample. Of what belongs to the connection it
-// copies what it needs. What it has noticed is valid until the connection is used again.
+// Make returns a sample of res, the answer to a fetch of asked. taken and arrived are the times of the request and of
+// the answer, by our clock. Make copies the strings, which belong to the connection. The findings are valid until the
+// connection is used again.
 func (m *Maker) Make(res *pmapi.Columns, taken, arrived time.Time, asked *List) (*Sample, *Findings) {
 	m.findings = Findings{Changed: m.findings.Changed[:0], Excess: m.findings.Excess[:0]}
 	s := &Sample{
@@ -88,8 +90,8 @@ func (m *Maker) Make(res *pmapi.Columns, taken, arrived time.Time, asked *List) 
 	return s, &m.findings
 }
 
-// copyBlobs are the strings of a metric, the very ones of the sample before where they are the same: grouping by them sees at once that nothing
-// has changed, and most strings, such as names of users, never do.
+// copyBlobs returns copies of the strings of a metric. A string that is the same as in an earlier sample is the same
+// slice: most strings, such as names of users, never change, and grouping by them then compares pointers only.
 func (m *Maker) copyBlobs(set *pdu.Column) [][]byte {
 	if len(set.Blobs) == 0 {
 		return nil
@@ -113,7 +115,7 @@ func (m *Maker) copyBlobs(set *pdu.Column) [][]byte {
 	return before
 }
 
-// ErrorSample makes a sample of operands without values: they all have a code.
+// ErrorSample returns a sample in which each operand has the code instead of values.
 func (m *Maker) ErrorSample(descs []pdu.Desc, code pdu.Code, now time.Time) *Sample {
 	s := &Sample{
 		At: now, Taken: now, Arrived: now, connectionRun: m.connectionRun, names: m.names,
@@ -125,8 +127,8 @@ func (m *Maker) ErrorSample(descs []pdu.Desc, code pdu.Code, now time.Time) *Sam
 	return s
 }
 
-// Reset drops all instance sets. The next samples do not continue those before: they may be those of another collector, and nobody
-// tells what has been started again meanwhile.
+// Reset drops all instance sets and strings. The next samples do not continue those before: they may come from
+// another pmcd, and agents may have been restarted in between.
 func (m *Maker) Reset() {
 	clear(m.byInDom)
 	clear(m.byMetric)
@@ -135,8 +137,8 @@ func (m *Maker) Reset() {
 	m.connectionRun++
 }
 
-// isReadableAs reports whether values of a type can be read as the descriptor says: their agent may have changed
-// its mind since. Other bytes are no events: pmcd decodes events, and drops an agent whose events it cannot decode.
+// isReadableAs reports whether values can be read as the type of the descriptor: the agent may have changed the type
+// since. Other bytes are never events: pmcd decodes events, and drops an agent whose events it cannot decode.
 func isReadableAs(values, t pdu.Type) bool {
 	switch {
 	case values == t:
@@ -149,7 +151,7 @@ func isReadableAs(values, t pdu.Type) bool {
 	return isOpaque(values) && isOpaque(t)
 }
 
-// isOpaque reports whether values of a type are bytes that pmcd passes on as they are.
+// isOpaque reports whether pmcd forwards values of a type as bytes, without looking at them.
 func isOpaque(t pdu.Type) bool {
 	return t == pdu.TypeString || t == pdu.TypeAggregate || t == pdu.TypeAggregateStatic
 }
@@ -157,8 +159,8 @@ func isOpaque(t pdu.Type) bool {
 func isInteger(t pdu.Type) bool { return t >= pdu.Type32 && t <= pdu.TypeU64 }
 func is64Bit(t pdu.Type) bool   { return t == pdu.Type64 || t == pdu.TypeU64 }
 
-// instances returns the set of a metric's instances, nil for a singular one. The connection learns the
-// list of a set that is known, so that it finds it by itself the next time.
+// instances returns the set of a metric's instances; nil for a singular metric. If the set is known, set.Insts
+// becomes its list, so that the connection recognizes the list in the next answer.
 func (m *Maker) instances(set *pdu.Column, d pdu.InDom) *derived.InstSet {
 	ids := set.Insts
 	if d == pdu.NoInDom && (len(ids) == 0 || len(ids) == 1 && ids[0] == pdu.NoInst) {
@@ -178,7 +180,7 @@ func (m *Maker) instances(set *pdu.Column, d pdu.InDom) *derived.InstSet {
 	return made
 }
 
-// equalLists is slices.Equal, which looks at every instance even if it is one list.
+// equalLists is slices.Equal with a shortcut for slices of the same memory.
 func equalLists(x, y []pdu.Inst) bool {
 	return len(x) == len(y) && (len(x) == 0 || &x[0] == &y[0] || slices.Equal(x, y))
 }

@@ -12,25 +12,26 @@ import (
 	"pmdaderived/pdu"
 )
 
-// MetadataCache keeps what pmcd says of names, and knows what to ask it for again, and when. For one goroutine.
+// MetadataCache keeps a Catalog up to date, and knows what to look up again and when. It belongs to one goroutine.
 //
-//	a name is     and is asked for
-//	unknown       at once
-//	known         when everything is asked for afresh
-//	not there     with each look-up: it may appear
-//	refused       apart, ever more seldom: its agent has a reason that says nothing about the metric (AGAIN, PERMISSION, ...)
+//	state of a name    is looked up
+//	unknown            at once
+//	known              when everything is looked up afresh
+//	does not exist     with each look-up, since it may appear
+//	refused            separately, with longer and longer gaps: the error (PM_ERR_AGAIN, PM_ERR_PERMISSION, ...) says
+//	                   nothing about the metric
 type MetadataCache struct {
 	Catalog *Catalog    // nil: nothing has been looked up yet
-	Queue   LookupQueue // domains that are to be looked up
+	Queue   LookupQueue // instance domains to look up
 
-	source  MetadataSource // that the catalog is from
+	source  MetadataSource // where the catalog is from
 	refused []string       // sorted
-	retry   retry          // of asking for them
+	retry   retry          // of the refused names
 }
 
-// LookUp asks for those names in use that it must, or afresh for all but those that are refused; on another connection for all. If there
-// is nothing to ask for and nothing is refused, the catalog stays as it is, with names that are not used any more. An error means that
-// nothing is known that was not.
+// LookUp looks up the used names that are unknown or do not exist; with afresh, or on another connection, all but the
+// refused ones. If there is nothing to ask for and no name is refused, the catalog stays, even with names that are no
+// longer used. After an error the catalog is unchanged.
 func (c *MetadataCache) LookUp(ctx context.Context, source MetadataSource, used iter.Seq[string], afresh bool) error {
 	known := c.Catalog
 	if source != c.source {
@@ -53,8 +54,10 @@ func (c *MetadataCache) LookUp(ctx context.Context, source MetadataSource, used 
 	return nil
 }
 
-// LookUpRefused asks for the names that agents refuse, and reports whether anything else is known of them now.
-func (c *MetadataCache) LookUpRefused(ctx context.Context, source MetadataSource, used iter.Seq[string]) (changed bool, err error) {
+// LookUpRefused looks up the refused names, and reports whether the catalog has changed.
+func (c *MetadataCache) LookUpRefused(
+	ctx context.Context, source MetadataSource, used iter.Seq[string],
+) (changed bool, err error) {
 	began := time.Now()
 	found, err := lookUpRefused(ctx, source, c.refused)
 	if err != nil {
@@ -64,14 +67,15 @@ func (c *MetadataCache) LookUpRefused(ctx context.Context, source MetadataSource
 	c.Catalog = before.merge(found, distinct(used))
 	c.refused = c.Catalog.refusedNames()
 	why := pdu.ErrPermission // or another code that says nothing of a time
-	if slices.ContainsFunc(c.refused, func(name string) bool { return c.Catalog.entries[name].refusal() == pdu.ErrAgain }) {
+	again := func(name string) bool { return c.Catalog.entries[name].refusal() == pdu.ErrAgain }
+	if slices.ContainsFunc(c.refused, again) {
 		why = pdu.ErrAgain
 	}
 	c.retry.recordAnswer(time.Now(), time.Since(began), why)
 	return !c.Catalog.Equal(before), nil
 }
 
-// Refused is how many names agents refuse, and the first of them with the reason.
+// Refused returns the number of refused names, and the first of them with its error.
 func (c *MetadataCache) Refused() (n int, name string, why error) {
 	if len(c.refused) == 0 {
 		return 0, "", nil
@@ -84,7 +88,7 @@ func (c *MetadataCache) RefusedDue(now time.Time) bool {
 	return len(c.refused) > 0 && !c.retry.next.After(now)
 }
 
-// Next is when something is due, a name or a domain; zero: nothing is waiting.
+// NextDue returns when the next look-up is due, of refused names or of an instance domain; zero: none is.
 func (c *MetadataCache) NextDue() time.Time {
 	next := c.Queue.NextDue()
 	if len(c.refused) > 0 && (next.IsZero() || c.retry.next.Before(next)) {
@@ -93,12 +97,13 @@ func (c *MetadataCache) NextDue() time.Time {
 	return next
 }
 
-// maxProbes is how many names of an agent are asked for alone, to learn whether it still refuses them.
+// maxProbes limits the names of an agent that are asked for one by one, to learn whether it still refuses them.
 const maxProbes = 16
 
-// lookUpRefused is LookUp for names that were refused, sorted. Who refuses one name refuses others as a rule, and names with the same first
-// component have the same owner as a rule: a few of those are asked for alone, any of them, and the rest only if one is
-// answered. The catalog has those that were asked for.
+// lookUpRefused looks up names that were refused, which must be sorted. Names with the same first component usually
+// belong to the same agent, and an agent that refuses one name usually refuses all. So it asks for a few names of
+// each first component one by one, in random order, and for the rest only after an answer. The catalog has the names
+// that it asked for.
 func lookUpRefused(ctx context.Context, source MetadataSource, names []string) (*Catalog, error) {
 	found := newCatalog(0)
 	ask := func(names ...string) error {

@@ -17,8 +17,8 @@ const (
 	burstShare = 10
 )
 
-// Reach is how far the previous value of a first fetch may be from it: intervals are covered up to half as often again, and
-// an agent that is backing off may take longer.
+// Reach is how far the previous value of a first fetch may be from it: intervals are covered up to half as often again,
+// and an agent that is backing off may take longer.
 func Reach(interval time.Duration) time.Duration { return max(warmEnough, 2*interval) }
 
 // Need is how new a sample has to be.
@@ -47,7 +47,8 @@ func (r *Recent) Push(s *Sample) {
 }
 
 // Retain keeps the latest sample for first fetches. As many are kept as it takes for one of them to be an interval
-// older than the newest, for each step of the history, and one more, because no two are exactly as far apart as they should be.
+// older than the newest, for each step of the history, and one more, because no two are exactly as far apart as they
+// should be.
 func (r *Recent) Retain() {
 	r.Keep = false
 	r.Kept.Add(r.Latest, PerInterval*r.Older+2)
@@ -63,7 +64,8 @@ func (r *Recent) Fresh(now time.Time, n Need) bool {
 	return now.Sub(latest.Taken) < n.Gap || n.Burst && now.Sub(latest.Arrived) < max(n.Gap, took/burstShare)
 }
 
-// Forget lets go of samples that are too old to be served. Each keeps the values of all metrics that were fetched with it.
+// Forget lets go of samples that are too old to be served. Each keeps the values of all metrics that were fetched with
+// it.
 func (r *Recent) Forget(now time.Time, interval time.Duration) {
 	oldest := now.Add(-OldEnough)
 	if r.Latest != nil && r.Latest.Taken.Before(oldest) {

@@ -7,17 +7,17 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Sample is one upstream fetch: the values of some operands at one time, a [derived.Sample]. Immutable, but for the
-// names, which are those known when they are asked for.
+// Sample has the values of some operands from one fetch, and so of one time. It implements [derived.Sample] and is
+// immutable, except for the instance names: Names and Members return those known at the call.
 type Sample struct {
-	At      time.Time // by pmcd's clock, for rates
-	Taken   time.Time // by ours: when pmcd began with it, at the earliest, so that no value is older than it seems
-	Arrived time.Time // by ours
-	Size    int       // bytes of its values
+	At      time.Time // by pmcd's clock; rates are computed from it
+	Taken   time.Time // by our clock: the earliest time at which pmcd can have begun the fetch
+	Arrived time.Time // by our clock
+	Size    int       // bytes of the values
 
-	Before time.Duration // for how long pmcd had stood still until then because of us, all times together
+	Before time.Duration // the sum of the times for which the agent's fetches had blocked pmcd until then
 
-	// Holders is how many metrics of contexts have the sample in their history. It belongs to who counts them.
+	// Holders counts the metrics of contexts that have the sample in their history. It belongs to package history.
 	Holders int
 
 	clock         clockOffset
@@ -27,7 +27,7 @@ type Sample struct {
 	names         *InstanceCache
 }
 
-// Empty makes a sample without values, for metrics that have no operands.
+// Empty returns a sample without values, for metrics that have no operands.
 func Empty(now time.Time, names *InstanceCache) *Sample {
 	return &Sample{At: now, Taken: now, Arrived: now, names: names}
 }
@@ -35,22 +35,22 @@ func Empty(now time.Time, names *InstanceCache) *Sample {
 // Time implements [derived.Sample].
 func (s *Sample) Time() time.Time { return s.At }
 
-// Values implements [derived.Sample]. What was not fetched has a code. The hint is a place in the list: most samples
-// of a metric have the same one.
+// Values implements [derived.Sample]. A metric that was not fetched has PM_ERR_AGAIN. hint is an index in the list,
+// of the last call for this metric: most samples of a metric have the same list.
 func (s *Sample) Values(id pdu.PMID, hint *int32) *derived.Vector {
 	if s.list != nil {
-		if at := int(*hint); at < len(s.list.IDs) && s.list.IDs[at] == id {
-			return &s.vectors[at]
+		if i := int(*hint); i < len(s.list.IDs) && s.list.IDs[i] == id {
+			return &s.vectors[i]
 		}
-		if at, ok := s.list.indexes[id]; ok {
-			*hint = int32(at)
-			return &s.vectors[at]
+		if i, ok := s.list.indexes[id]; ok {
+			*hint = int32(i)
+			return &s.vectors[i]
 		}
 	}
 	return &derived.Vector{Code: pdu.ErrAgain}
 }
 
-// Failed yields the operands that have no values, but a code.
+// Failed yields the operands that have a code instead of values.
 func (s *Sample) Failed(yield func(pdu.PMID, pdu.Code) bool) {
 	for i := range s.vectors {
 		if code := s.vectors[i].Code; code < 0 && !yield(s.list.IDs[i], code) {
@@ -65,20 +65,23 @@ func (s *Sample) Names(d pdu.InDom) *derived.NameTable { return s.names.Table(d)
 // Members implements [derived.Sample].
 func (s *Sample) Members(d pdu.InDom) *derived.InstSet { return s.names.Members(d) }
 
-// clockOffset is by how much pmcd's clock is ahead of ours, which nobody sets: it is between the two.
+// clockOffset is the difference between pmcd's clock and ours, which lies between least and most. Our clock is
+// monotonic: nobody sets it.
 type clockOffset struct{ least, most time.Duration }
 
 const (
-	// maxDrift is by how much pmcd's clock may run faster or slower than ours: one part in maxDrift.
+	// maxDrift limits how much faster or slower than ours pmcd's clock may run: one part in maxDrift.
 	maxDrift = 1000
 
-	// clockNoise is the difference below which a clock has not been set.
+	// clockNoise is the largest change of the difference that does not mean that a clock was set.
 	clockNoise = 50 * time.Millisecond
 )
 
-// Continues reports whether a sample can be compared with an older one: the connection to pmcd was not lost meanwhile, and it is from the
-// same run of pmcd's clock, so that the time between them is that between their time stamps.
+// Continues reports whether a rate between an older sample and this one is meaningful: the connection to pmcd was not
+// lost in between, and pmcd's clock was not set, so that the difference of the time stamps is the time that has
+// passed.
 func (s *Sample) Continues(old *Sample) bool {
 	slack := clockNoise + s.Taken.Sub(old.Taken).Abs()/maxDrift
-	return s.connectionRun == old.connectionRun && s.clock.least-slack <= old.clock.most && old.clock.least-slack <= s.clock.most
+	return s.connectionRun == old.connectionRun &&
+		s.clock.least-slack <= old.clock.most && old.clock.least-slack <= s.clock.most
 }

@@ -7,7 +7,7 @@ import (
 	"pmdaderived/pmda/pmapi"
 )
 
-// MetadataSource tells what metrics and instances there are, as [pmapi.Conn] does: a pmcd, or an archive.
+// MetadataSource answers questions about metrics and instances, as [pmapi.Conn] does: a pmcd or an archive.
 type MetadataSource interface {
 	LookupNames(ctx context.Context, names []string) ([]pmapi.NameResult, error)
 	Descs(ctx context.Context, ids []pdu.PMID) ([]pmapi.DescResult, error)
@@ -15,6 +15,6 @@ type MetadataSource interface {
 	InstanceID(ctx context.Context, d pdu.InDom, name string) (pdu.Inst, error)
 	Labels(ctx context.Context, ident uint32, t pdu.LabelType) ([]pdu.LabelSet, error)
 
-	// Err tells why nothing can be asked any more.
+	// Err returns why the source cannot answer any more; nil: it can.
 	Err() error
 }
