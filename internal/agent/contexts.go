@@ -65,10 +65,10 @@ type clientContext struct {
 // entry is one metric of a context, with its history.
 type entry struct {
 	id                pdu.PMID
-	reload.EntryState                 // its Metric is nil if the PMID is no definition, or the snapshot is released
+	reload.EntryState                 // its Entry is nil if the PMID is no definition, or the snapshot is released
 	depth             int             // number of samples that the metric is computed from
 	fetchedBefore     bool            // used for metrics made of constants alone: see constantHistory
-	cursor            *cursor         // shared by all lists of the context; nil: the metric has no per-client windows
+	cursor            *cursor         // shared by all lists of the context; nil: no per-client window was read
 	served            *derived.Vector // the value in the fetch that is not finished; nil: none
 	history.History
 }
