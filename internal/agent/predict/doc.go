@@ -25,4 +25,12 @@
 // The next fetch is expected at the last fetch plus the median of the last eight intervals. This is a forecast only if
 // most of the intervals are similar to the median. A fetch that came late because pmcd was blocked (TimeRange) does not
 // count as an interval.
+//
+// # Where to change it
+//
+//	which intervals count, and which are dropped          Predictor.RecordFetch, addInterval
+//	whether there is a forecast                           Predictor.predictable
+//	how long before the expected fetch its sample is      Predictor.lead
+//	when there are repeated samples, and how far apart    Schedule.setNext, gap; the constants of schedule.go
+//	how many contexts have samples                        maxTimers
 package predict

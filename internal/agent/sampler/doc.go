@@ -70,4 +70,14 @@
 //
 // A new window begins with the next tick. The results of first fetches of all windows of its group begin again with it:
 // see groupWindows.
+//
+// # Where to change it
+//
+//	when ticks are                                        ticker.tickAfter, windowsAt
+//	how early or late a sample of a tick may be           maxEarly, ticker.deadline
+//	which windows are sampled together                    Sampler.requestSamples; with the same ticks: groupWindows
+//	how a value gets into a window, and its result        package window
+//	when results are published                            Sampler.RunDue, publishIfComplete, publish
+//	which result a client gets                            Sampler.ReadSince, Results.firstRead, window.WithPrevious
+//	how long a client's cursor is kept                    contexts.expectedUntil of package agent
 package sampler
