@@ -519,7 +519,7 @@ func TestRenamedGroupsAreListed(t *testing.T) {
 	texts := &Vector{Type: pdu.TypeString, Insts: two, Blobs: [][]byte{[]byte("a"), []byte("b")}}
 	for s := int64(0); s <= 360; s += 10 {
 		now := time.Unix(20_000*24*60*60+s, 0)
-		groups.Begin(now)
+		groups.SetTime(now)
 		eval.Reset(&moment{at: now, values: map[pdu.PMID]*Vector{cat["x"].PMID: x, cat["y"].PMID: y, cat["some.texts"].PMID: texts}})
 		v := eval.Value(m)
 		require.Equal(t, []uint64{math.Float64bits(1), math.Float64bits(3)}, v.Bits)

@@ -46,24 +46,24 @@ func (s *InstSet) Join(other *InstSet) *Join {
 			return j
 		}
 	}
-	j := s.meet(other)
+	j := s.newJoin(other)
 	j.other = t
 	s.joins[1].Store(s.joins[0].Load())
 	s.joins[0].Store(j)
 	return j
 }
 
-// meet makes the join of two sets.
-func (s *InstSet) meet(other *InstSet) *Join {
+// newJoin makes the join of two sets.
+func (s *InstSet) newJoin(other *InstSet) *Join {
 	a, b := s.ids, other.ids
 	if slices.Equal(a, b) {
 		return &Join{Insts: s}
 	}
 	var left, right []int32
 	if rising(a) && rising(b) {
-		left, right = merged(a, b)
+		left, right = mergeSorted(a, b)
 	} else {
-		left, right = found(a, other)
+		left, right = matchUnsorted(a, other)
 	}
 	j := &Join{Insts: s, Left: placesOf(left, len(a)), Right: placesOf(right, len(b))}
 	if j.Left.At != nil {
@@ -84,8 +84,8 @@ func rising[T cmp.Ordered](all []T) bool {
 	return true
 }
 
-// merged pairs two sorted lists: the places in each of the instances that both have.
-func merged(a, b []pdu.Inst) (left, right []int32) {
+// mergeSorted pairs two sorted lists: the places in each of the instances that both have.
+func mergeSorted(a, b []pdu.Inst) (left, right []int32) {
 	left = make([]int32, min(len(a), len(b)))
 	right = make([]int32, len(left))
 	n := 0
@@ -105,8 +105,8 @@ func merged(a, b []pdu.Inst) (left, right []int32) {
 	return left[:n], right[:n]
 }
 
-// found pairs lists of any order. After a pair the next ones of both are the likeliest.
-func found(a []pdu.Inst, other *InstSet) (left, right []int32) {
+// matchUnsorted pairs lists of any order. After a pair the next ones of both are the likeliest.
+func matchUnsorted(a []pdu.Inst, other *InstSet) (left, right []int32) {
 	left, right = make([]int32, 0, len(a)), make([]int32, 0, len(a))
 	next := 0
 	for i, id := range a {

@@ -39,7 +39,7 @@ func (e *Evaluation) grouping(s *step, c *cell, from *column.InstSet) (*group.Gr
 			return nil, k.Values.Code
 		}
 	}
-	k.Stays = s.key == group.KeyMetric && e.steps[s.second].op == opOperand
+	k.FromSample = s.key == group.KeyMetric && e.steps[s.second].op == opOperand
 	m := c.memory()
 	m.grouping = e.groupNumbers().Grouping(d, m.grouping, &k)
 	return m.grouping, 0

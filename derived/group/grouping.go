@@ -22,45 +22,45 @@ const (
 // compared for that is the set of instances, their table of names, or the values of the metric. Immutable, but for what its
 // domain notes.
 type Grouping struct {
-	in     *groupNames
-	gone   uint32 // times that groups of the domain had been forgotten
-	used   int64  // s
-	recent bool   // the domain remembers it
+	domain    *domainGroups
+	forgotten uint32 // times that groups of the domain had been forgotten
+	used      int64  // s
+	recent    bool   // the domain remembers it
 
 	from   *column.InstSet
 	kind   KeyKind
 	source string // the pattern, or the name of the label
 
-	names    *column.NameTable // of a pattern or a label
-	external []string          // the names or labels of the instances of from in it
+	names      *column.NameTable // of a pattern or a label
+	keySources []string          // the names or labels of the instances of from in it
 
-	keyed *column.InstSet // of a metric: the instances that it had values for
-	bits  []uint64        // these values, numbers
-	texts []byte          // or strings, one behind the other
-	ends  []int32         // where each of them ends
-	blobs [][]byte        // the same, as a sample has them that does not change; nil: it may
+	keyInsts *column.InstSet // of a metric: the instances that it had values for
+	keyBits  []uint64        // these values, numbers
+	keyTexts []byte          // or strings, one behind the other
+	keyEnds  []int32         // where each of them ends
+	keyBlobs [][]byte        // the same, as a sample has them that does not change; nil: it may
 
-	list   []*group        // by name
-	Insts  *column.InstSet // their numbers, in this order
-	of     []int32         // of each instance of from: its place among the groups; -1: it has no key
-	Order  []int32         // places of instances, those of one group side by side
-	Bounds []int32         // of group k they are order[bounds[k]:bounds[k+1]]
+	groups  []*group        // by name
+	Insts   *column.InstSet // their numbers, in this order
+	indexes []int32         // of each instance of from: its place among the groups; -1: it has no key
+	Order   []int32         // places of instances, those of one group side by side
+	Bounds  []int32         // of group k they are order[bounds[k]:bounds[k+1]]
 }
 
 // Keys is what a grouping is to be made from.
 type Keys struct {
-	From    *column.InstSet
-	Kind    KeyKind
-	Source  string
-	Pattern *pattern.Regexp   // the pattern
-	Names   *column.NameTable // of a pattern or a label
-	Values  *column.Vector    // of a metric
-	Stays   bool              // the values are those of a sample, which does not change
+	From       *column.InstSet
+	Kind       KeyKind
+	Source     string
+	Pattern    *pattern.Regexp   // the pattern
+	Names      *column.NameTable // of a pattern or a label
+	Values     *column.Vector    // of a metric
+	FromSample bool              // the values are those of a sample, which does not change
 }
 
 // holds reports whether g is the grouping for some keys. The pattern is known to be the same.
 func (g *Grouping) holds(k *Keys) bool {
-	if g.from != k.From || g.kind != k.Kind || g.gone != g.in.gone {
+	if g.from != k.From || g.kind != k.Kind || g.forgotten != g.domain.forgotten {
 		return false
 	}
 	if k.Kind != KeyMetric {
@@ -68,24 +68,24 @@ func (g *Grouping) holds(k *Keys) bool {
 	}
 	v := k.Values
 	switch {
-	case g.keyed != v.Insts:
+	case g.keyInsts != v.Insts:
 		return false
 	case v.Type.Numeric():
-		return slices.Equal(g.bits, v.Bits)
-	case len(g.ends) != len(v.Blobs):
+		return slices.Equal(g.keyBits, v.Bits)
+	case len(g.keyEnds) != len(v.Blobs):
 		return false
-	case len(g.blobs) > 0 && &g.blobs[0] == &v.Blobs[0]:
+	case len(g.keyBlobs) > 0 && &g.keyBlobs[0] == &v.Blobs[0]:
 		return true
 	}
 	start := int32(0)
-	for i, end := range g.ends {
-		if string(v.Blobs[i]) != string(g.texts[start:end]) {
+	for i, end := range g.keyEnds {
+		if string(v.Blobs[i]) != string(g.keyTexts[start:end]) {
 			return false
 		}
 		start = end
 	}
-	if k.Stays {
-		g.blobs = v.Blobs
+	if k.FromSample {
+		g.keyBlobs = v.Blobs
 	}
 	return true
 }
@@ -93,86 +93,88 @@ func (g *Grouping) holds(k *Keys) bool {
 // Grouping returns the grouping for some keys in a domain of groups: known, if that still holds, one that another step had, or a
 // new one. It notes that its groups are used.
 func (g *Groups) Grouping(d pdu.InDom, known *Grouping, k *Keys) *Grouping {
-	if known == nil || known.in.all != g || !known.holds(k) {
-		known = g.domain(d).grouping(k)
+	if known == nil || known.domain.all != g || !known.holds(k) {
+		known = g.domainGroups(d).findGrouping(k)
 	}
-	known.use()
+	known.markUsed()
 	return known
 }
 
-// grouping returns one that is remembered, or a new one.
-func (n *groupNames) grouping(k *Keys) *Grouping {
+// findGrouping returns one that is remembered, or a new one.
+func (n *domainGroups) findGrouping(k *Keys) *Grouping {
 	for _, known := range n.recent {
 		if known.source == k.Source && known.holds(k) {
 			return known
 		}
 	}
-	return n.group(k)
+	return n.newGrouping(k)
 }
 
-// group makes a grouping.
-func (n *groupNames) group(k *Keys) *Grouping {
-	g := &Grouping{in: n, from: k.From, kind: k.Kind, source: k.Source, names: k.Names, of: make([]int32, k.From.Len())}
-	members := make([]*group, len(g.of)) // the group of each
+// newGrouping makes a grouping.
+func (n *domainGroups) newGrouping(k *Keys) *Grouping {
+	g := &Grouping{domain: n, from: k.From, kind: k.Kind, source: k.Source, names: k.Names, indexes: make([]int32, k.From.Len())}
+	members := make([]*group, len(g.indexes)) // the group of each
 	if k.Kind == KeyMetric {
-		n.look(g, k, members)
+		n.groupByMetric(g, k, members)
 	} else {
-		n.match(g, k, members)
+		n.groupByText(g, k, members)
 	}
 	n.rounds++
 	for _, one := range members {
 		if one != nil && one.round != n.rounds {
 			one.round, one.seen = n.rounds, n.all.now
-			g.list = append(g.list, one)
+			g.groups = append(g.groups, one)
 		}
 	}
-	slices.SortFunc(g.list, byGroupName)
-	for i, one := range g.list {
-		one.place = int32(i)
+	slices.SortFunc(g.groups, byGroupName)
+	for i, one := range g.groups {
+		one.index = int32(i)
 	}
-	g.arrange(members)
-	g.Insts, g.gone = n.numbers(g.list), n.gone
+	g.sortMembers(members)
+	g.Insts, g.forgotten = n.instSet(g.groups), n.forgotten
 	return g
 }
 
-// external is the text about an instance that its key comes from.
-func (k *Keys) external(id pdu.Inst) (string, bool) {
+// text is the text about an instance that its key comes from.
+func (k *Keys) text(id pdu.Inst) (string, bool) {
 	if k.Kind == KeyLabel {
 		return k.Names.Label(k.Source, id)
 	}
 	return k.Names.Name(id)
 }
 
-// match finds the groups of instances by their names or labels. Who has the one that it had is where it was.
-func (n *groupNames) match(g *Grouping, k *Keys, members []*group) {
-	g.external = make([]string, len(members))
+// groupByText finds the groups of instances by their names or labels. Who has the one that it had is where it was.
+func (n *domainGroups) groupByText(g *Grouping, k *Keys, members []*group) {
+	g.keySources = make([]string, len(members))
 	var before *Grouping
 	var was []int // where each instance was before; -1: nowhere
-	i := slices.IndexFunc(n.recent, func(old *Grouping) bool { return old.kind == k.Kind && old.source == k.Source && old.gone == n.gone })
+	i := slices.IndexFunc(n.recent, func(old *Grouping) bool {
+		return old.kind == k.Kind && old.source == k.Source && old.forgotten == n.forgotten
+	})
 	if i >= 0 {
-		before, was = n.recent[i], within(k.From, n.recent[i].from)
+		before, was = n.recent[i], positionsIn(k.From, n.recent[i].from)
 	}
 	for i, id := range k.From.IDs() {
-		name, ok := k.external(id)
+		name, ok := k.text(id)
 		if !ok {
 			continue
 		}
-		g.external[i] = name
-		if before != nil && was[i] >= 0 && before.external[was[i]] == name && before.gone == n.gone {
-			if members[i] = before.member(was[i]); members[i] != nil {
-				n.met(members[i])
+		g.keySources[i] = name
+		if before != nil && was[i] >= 0 && before.keySources[was[i]] == name && before.forgotten == n.forgotten {
+			if members[i] = before.groupOf(was[i]); members[i] != nil {
+				n.markSeen(members[i])
 			}
 			continue
 		}
 		if k.Kind == KeyPattern {
 			name = k.Pattern.Find(name)
 		}
-		members[i] = n.keyed(name)
+		members[i] = n.groupOfKey(name)
 	}
 }
 
-// within is where the instances of a set are in another one; -1: they are not.
-func within(s, other *column.InstSet) []int {
+// positionsIn is where the instances of a set are in another one; -1: they are not.
+func positionsIn(s, other *column.InstSet) []int {
 	at := slices.Repeat([]int{-1}, s.Len())
 	j := s.Join(other)
 	for p := range j.Insts.IDs() {
@@ -181,28 +183,28 @@ func within(s, other *column.InstSet) []int {
 	return at
 }
 
-// member is the group of an instance, nil if it is in none.
-func (g *Grouping) member(at int) *group {
-	if place := g.of[at]; place >= 0 {
-		return g.list[place]
+// groupOf is the group of an instance, nil if it is in none.
+func (g *Grouping) groupOf(at int) *group {
+	if place := g.indexes[at]; place >= 0 {
+		return g.groups[place]
 	}
 	return nil
 }
 
-// look finds the groups of instances by the values of a metric.
-func (n *groupNames) look(g *Grouping, k *Keys, members []*group) {
+// groupByMetric finds the groups of instances by the values of a metric.
+func (n *domainGroups) groupByMetric(g *Grouping, k *Keys, members []*group) {
 	v := k.Values
-	g.keyed = v.Insts
+	g.keyInsts = v.Insts
 	numeric := v.Type.Numeric()
 	if numeric {
-		g.bits = slices.Clone(v.Bits)
+		g.keyBits = slices.Clone(v.Bits)
 	} else {
-		if k.Stays {
-			g.blobs = v.Blobs
+		if k.FromSample {
+			g.keyBlobs = v.Blobs
 		}
 		for _, blob := range v.Blobs {
-			g.texts = append(g.texts, blob...)
-			g.ends = append(g.ends, int32(len(g.texts)))
+			g.keyTexts = append(g.keyTexts, blob...)
+			g.keyEnds = append(g.keyEnds, int32(len(g.keyTexts)))
 		}
 	}
 	if v.Insts == nil {
@@ -216,31 +218,31 @@ func (n *groupNames) look(g *Grouping, k *Keys, members []*group) {
 		}
 		next = at + 1
 		if numeric {
-			members[i] = n.keyed(column.FormatNumber(v.Type, v.Bits[at]))
+			members[i] = n.groupOfKey(column.FormatNumber(v.Type, v.Bits[at]))
 		} else if known := n.byName[string(v.Blobs[at])]; known != nil { // takes no memory
-			members[i] = n.met(known)
+			members[i] = n.markSeen(known)
 		} else {
-			members[i] = n.keyed(string(v.Blobs[at]))
+			members[i] = n.groupOfKey(string(v.Blobs[at]))
 		}
 	}
 }
 
-// arrange puts the instances of each group side by side.
-func (g *Grouping) arrange(members []*group) {
-	g.Bounds = make([]int32, len(g.list)+1)
+// sortMembers puts the instances of each group side by side.
+func (g *Grouping) sortMembers(members []*group) {
+	g.Bounds = make([]int32, len(g.groups)+1)
 	for i, one := range members {
-		g.of[i] = -1
+		g.indexes[i] = -1
 		if one != nil {
-			g.of[i] = one.place
-			g.Bounds[one.place+1]++
+			g.indexes[i] = one.index
+			g.Bounds[one.index+1]++
 		}
 	}
-	for k := range g.list {
+	for k := range g.groups {
 		g.Bounds[k+1] += g.Bounds[k]
 	}
-	g.Order = make([]int32, g.Bounds[len(g.list)])
+	g.Order = make([]int32, g.Bounds[len(g.groups)])
 	next := slices.Clone(g.Bounds)
-	for i, place := range g.of {
+	for i, place := range g.indexes {
 		if place >= 0 {
 			g.Order[next[place]] = int32(i)
 			next[place]++
@@ -248,10 +250,10 @@ func (g *Grouping) arrange(members []*group) {
 	}
 }
 
-// numbers is the set of some groups, that of a grouping before if it is the same: whoever takes values over it sees that nothing has changed.
-func (n *groupNames) numbers(list []*group) *column.InstSet {
+// instSet is the set of some groups, that of a grouping before if it is the same: whoever takes values over it sees that nothing has changed.
+func (n *domainGroups) instSet(list []*group) *column.InstSet {
 	for _, old := range n.recent {
-		if slices.Equal(old.list, list) {
+		if slices.Equal(old.groups, list) {
 			return old.Insts
 		}
 	}
@@ -265,8 +267,8 @@ func (n *groupNames) numbers(list []*group) *column.InstSet {
 // Spread says where the instances of g's set, those that have a group with a value, have it in a column over groups.
 func (g *Grouping) Spread(groups *column.InstSet) *column.Join {
 	var at []int32 // in the column, of each of ids
-	ids := make([]pdu.Inst, 0, len(g.of))
-	for i, place := range g.of {
+	ids := make([]pdu.Inst, 0, len(g.indexes))
+	for i, place := range g.indexes {
 		if place < 0 {
 			continue
 		}
@@ -288,29 +290,29 @@ func (g *Grouping) Spread(groups *column.InstSet) *column.Join {
 // Renamed returns the groups of domain d that have the names of some other numbers, and where those are in their set: known and
 // at if they still hold, else new ones, in the memory of at. It notes that the groups are used.
 func (g *Groups) Renamed(d pdu.InDom, known *Grouping, names *column.NameTable, from *column.InstSet, at []int32) (*Grouping, []int32) {
-	n := g.domain(d)
-	if known == nil || known.in != n || known.from != from || known.gone != n.gone {
-		known, at = n.renamed(names, from, at[:0])
+	n := g.domainGroups(d)
+	if known == nil || known.domain != n || known.from != from || known.forgotten != n.forgotten {
+		known, at = n.newRenamed(names, from, at[:0])
 	}
-	known.use()
+	known.markUsed()
 	return known, at
 }
 
-// renamed is the groups that have the names of some of other numbers, and where those are in their set. It keeps what a
+// newRenamed is the groups that have the names of some of other numbers, and where those are in their set. It keeps what a
 // grouping does, but for who is in which group.
-func (n *groupNames) renamed(names *column.NameTable, from *column.InstSet, at []int32) (*Grouping, []int32) {
-	g := &Grouping{in: n, from: from}
+func (n *domainGroups) newRenamed(names *column.NameTable, from *column.InstSet, at []int32) (*Grouping, []int32) {
+	g := &Grouping{domain: n, from: from}
 	for i, id := range from.IDs() {
 		if name, ok := names.Name(id); ok {
-			one := n.named(name)
-			one.place = int32(i)
-			g.list = append(g.list, one)
+			one := n.groupNamed(name)
+			one.index = int32(i)
+			g.groups = append(g.groups, one)
 		}
 	}
-	slices.SortFunc(g.list, byGroupName)
-	for _, one := range g.list {
-		at = append(at, one.place)
+	slices.SortFunc(g.groups, byGroupName)
+	for _, one := range g.groups {
+		at = append(at, one.index)
 	}
-	g.Insts, g.gone = n.numbers(g.list), n.gone
+	g.Insts, g.forgotten = n.instSet(g.groups), n.forgotten
 	return g, at
 }

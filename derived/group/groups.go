@@ -24,10 +24,10 @@ type Domain struct {
 // What Groups keeps.
 const (
 	// A group is listed for a while after it was evaluated last: its sample may still be served.
-	groupServed = 120 // s
+	listedTime = 120 // s
 
 	// A group that has not been listed for an hour is forgotten.
-	groupKept = groupServed + 60*60
+	keptTime = listedTime + 60*60
 
 	// maxGroups is how many groups of a domain are remembered that are not listed.
 	maxGroups = 10_000
@@ -35,8 +35,8 @@ const (
 	// maxListed is how many are listed, but for those of the newest sample: a key that is another one each time has so many soon.
 	maxListed = 50_000
 
-	sweepGap      = 10 * 60
-	keptGroupings = 16 // groupings of a domain that are remembered for whoever needs the same
+	sweepInterval = 10 * 60
+	maxGroupings  = 16 // groupings of a domain that are remembered for whoever needs the same
 )
 
 // Groups numbers the groups of all domains, so that a name has one number whatever it is computed by. It belongs to one
@@ -50,7 +50,7 @@ const (
 //
 // A number is a hash of the name, so what was forgotten gets it again, unless another name with that hash has come first.
 type Groups struct {
-	domains map[pdu.InDom]*groupNames
+	domains map[pdu.InDom]*domainGroups
 	now     int64 // seconds since 1970, by Begin
 }
 
@@ -62,12 +62,12 @@ type Group struct {
 }
 
 // NewGroups makes one that knows no group.
-func NewGroups() *Groups { return &Groups{domains: make(map[pdu.InDom]*groupNames)} }
+func NewGroups() *Groups { return &Groups{domains: make(map[pdu.InDom]*domainGroups)} }
 
 // Restore makes g know groups. Of those with one number or name the first counts.
 func (g *Groups) Restore(all iter.Seq[Group]) {
 	for one := range all {
-		n := g.domain(one.InDom)
+		n := g.domainGroups(one.InDom)
 		if n.byName[one.Name] == nil && n.byInst[one.Inst] == nil {
 			made := &group{name: one.Name, inst: one.Inst, seen: g.now}
 			n.byName[one.Name], n.byInst[one.Inst] = made, made
@@ -75,39 +75,39 @@ func (g *Groups) Restore(all iter.Seq[Group]) {
 	}
 }
 
-// Begin says what time it is. What was not used for long is forgotten now and then; but not at once where long has passed since the
+// SetTime says what time it is. What was not used for long is forgotten now and then; but not at once where long has passed since the
 // time before, as nobody may have asked meanwhile, or the clock was set.
-func (g *Groups) Begin(now time.Time) {
+func (g *Groups) SetTime(now time.Time) {
 	before := g.now
 	if g.now = now.Unix(); g.now == before {
 		return
 	}
-	if g.now < before || g.now-before > groupKept {
+	if g.now < before || g.now-before > keptTime {
 		for _, n := range g.domains {
-			n.settle()
+			n.resetTimes()
 		}
 	}
 	for _, n := range g.domains {
-		if g.now-n.swept >= sweepGap {
-			n.sweep()
+		if g.now-n.lastSweep >= sweepInterval {
+			n.forgetUnused()
 			return // another one next time
 		}
 	}
 }
 
-// groupNames is the groups of one domain.
-type groupNames struct {
-	all    *Groups
-	inDom  pdu.InDom
-	byName map[string]*group
-	byInst map[pdu.Inst]*group
-	table  *column.NameTable // of all; nil: to be made
-	sorted []*group          // all by name; nil: to be made
-	recent []*Grouping       // the last one that was made or met again first
-	rounds uint32            // groupings made
-	gone   uint32            // times that groups have been forgotten
-	most   int               // groups before some are forgotten
-	swept  int64
+// domainGroups is the groups of one domain.
+type domainGroups struct {
+	all       *Groups
+	inDom     pdu.InDom
+	byName    map[string]*group
+	byInst    map[pdu.Inst]*group
+	table     *column.NameTable // of all; nil: to be made
+	sorted    []*group          // all by name; nil: to be made
+	recent    []*Grouping       // the last one that was made or met again first
+	rounds    uint32            // groupings made
+	forgotten uint32            // times that groups have been forgotten
+	limit     int               // groups before some are forgotten
+	lastSweep int64
 }
 
 // group is one group of a domain.
@@ -117,31 +117,31 @@ type group struct {
 	seen int64 // s, at least when it was used last but for its groupings
 
 	round uint32 // of the grouping that is being made in which it has a member
-	place int32  // in that
+	index int32  // in that
 }
 
-// domain is what is known of the groups of a domain.
-func (g *Groups) domain(d pdu.InDom) *groupNames {
+// domainGroups is what is known of the groups of a domain.
+func (g *Groups) domainGroups(d pdu.InDom) *domainGroups {
 	known := g.domains[d]
 	if known == nil {
-		known = &groupNames{
-			all: g, inDom: d, byName: make(map[string]*group), byInst: make(map[pdu.Inst]*group), most: maxGroups, swept: g.now,
+		known = &domainGroups{
+			all: g, inDom: d, byName: make(map[string]*group), byInst: make(map[pdu.Inst]*group), limit: maxGroups, lastSweep: g.now,
 		}
 		g.domains[d] = known
 	}
 	return known
 }
 
-// fold says of the members of remembered groupings when they were used.
-func (n *groupNames) fold() {
+// updateSeen says of the members of remembered groupings when they were used.
+func (n *domainGroups) updateSeen() {
 	for _, g := range n.recent {
-		g.fold()
+		g.updateSeen()
 	}
 }
 
-// settle begins again to count the time, with nothing that was used later than now.
-func (n *groupNames) settle() {
-	n.swept = n.all.now
+// resetTimes begins again to count the time, with nothing that was used later than now.
+func (n *domainGroups) resetTimes() {
+	n.lastSweep = n.all.now
 	for _, g := range n.recent {
 		g.used = min(g.used, n.all.now)
 	}
@@ -150,23 +150,23 @@ func (n *groupNames) settle() {
 	}
 }
 
-// sweep forgets the groups that were not used for long.
-func (n *groupNames) sweep() {
-	n.swept = n.all.now
-	n.fold()
+// forgetUnused forgets the groups that were not used for long.
+func (n *domainGroups) forgetUnused() {
+	n.lastSweep = n.all.now
+	n.updateSeen()
 	for _, one := range n.byName {
-		if n.all.now-one.seen > groupKept {
+		if n.all.now-one.seen > keptTime {
 			n.forget(one)
 		}
 	}
 }
 
-// shrink forgets the groups that were not used for longest: such as are not listed, and where there are far too many of those, whatever is
+// forgetExcess forgets the groups that were not used for longest: such as are not listed, and where there are far too many of those, whatever is
 // not of now.
-func (n *groupNames) shrink() {
-	n.fold()
+func (n *domainGroups) forgetExcess() {
+	n.updateSeen()
 	all := slices.SortedFunc(maps.Values(n.byName), func(x, y *group) int { return cmp.Compare(x.seen, y.seen) })
-	kept, since := maxGroups*3/4, n.all.now-groupServed
+	kept, since := maxGroups*3/4, n.all.now-listedTime
 	if len(all) >= maxListed {
 		kept, since = maxListed/2, n.all.now
 	}
@@ -176,23 +176,23 @@ func (n *groupNames) shrink() {
 		}
 		n.forget(one)
 	}
-	n.most = max(maxGroups, len(n.byName)*5/4)
+	n.limit = max(maxGroups, len(n.byName)*5/4)
 }
 
 // listed reports whether a sample with the group may still be served.
-func (n *groupNames) listed(one *group) bool { return n.all.now-one.seen <= groupServed }
+func (n *domainGroups) listed(one *group) bool { return n.all.now-one.seen <= listedTime }
 
-func (n *groupNames) forget(one *group) {
+func (n *domainGroups) forget(one *group) {
 	delete(n.byName, one.name)
 	delete(n.byInst, one.inst)
-	n.gone++
+	n.forgotten++
 	n.table, n.sorted = nil, nil
 }
 
 // Members are the groups of a domain that samples have which may still be served, by name.
 func (g *Groups) Members(d pdu.InDom) []pdu.Instance {
-	n := g.domain(d)
-	n.fold()
+	n := g.domainGroups(d)
+	n.updateSeen()
 	if n.sorted == nil {
 		n.sorted = slices.SortedFunc(maps.Values(n.byName), byGroupName)
 	}
@@ -207,7 +207,7 @@ func (g *Groups) Members(d pdu.InDom) []pdu.Instance {
 
 // Find finds a group by its name, or, if that is empty, by its number. It need not be listed.
 func (g *Groups) Find(d pdu.InDom, id pdu.Inst, name string) (pdu.Instance, bool) {
-	n := g.domain(d)
+	n := g.domainGroups(d)
 	one := n.byInst[id]
 	if name != "" {
 		one = n.byName[name]
@@ -220,7 +220,7 @@ func (g *Groups) Find(d pdu.InDom, id pdu.Inst, name string) (pdu.Instance, bool
 
 // Table is the names of all groups of a domain, what their names select, and their labels, which are these names.
 func (g *Groups) Table(d pdu.InDom) *column.NameTable {
-	n := g.domain(d)
+	n := g.domainGroups(d)
 	if n.table == nil {
 		names, selectors := make(map[pdu.Inst]string, len(n.byInst)), make(map[string]pdu.Inst, len(n.byInst))
 		for id, one := range n.byInst {
@@ -231,31 +231,31 @@ func (g *Groups) Table(d pdu.InDom) *column.NameTable {
 	return n.table
 }
 
-// keyed is the group of a key, nil for the empty one.
-func (n *groupNames) keyed(key string) *group {
+// groupOfKey is the group of a key, nil for the empty one.
+func (n *domainGroups) groupOfKey(key string) *group {
 	if key == "" {
 		return nil
 	}
 	if known := n.byName[key]; known != nil {
-		return n.met(known)
+		return n.markSeen(known)
 	}
-	return n.named(GroupName(key))
+	return n.groupNamed(GroupName(key))
 }
 
-// met notes that a group is used now.
-func (n *groupNames) met(one *group) *group {
+// markSeen notes that a group is used now.
+func (n *domainGroups) markSeen(one *group) *group {
 	one.seen = max(one.seen, n.all.now)
 	return one
 }
 
-// named is the group of a name. Its number is a hash of the name, so that it is the same without anything having been
+// groupNamed is the group of a name. Its number is a hash of the name, so that it is the same without anything having been
 // remembered; or the next one that is free.
-func (n *groupNames) named(name string) *group {
+func (n *domainGroups) groupNamed(name string) *group {
 	if known := n.byName[name]; known != nil {
-		return n.met(known)
+		return n.markSeen(known)
 	}
-	if len(n.byName) >= n.most {
-		n.shrink()
+	if len(n.byName) >= n.limit {
+		n.forgetExcess()
 	}
 	made := &group{name: strings.Clone(name), inst: hashOf(name), seen: n.all.now} // it may be a part of a long one
 	for n.byInst[made.inst] != nil {
@@ -307,26 +307,26 @@ func GroupName(key string) string {
 // byGroupName is the order in which values of groups are served.
 func byGroupName(x, y *group) int { return strings.Compare(x.name, y.name) }
 
-// use notes that what is served has the groups of g, which its domain remembers for whoever needs the same, in place of the one that was
+// markUsed notes that what is served has the groups of g, which its domain remembers for whoever needs the same, in place of the one that was
 // met longest ago.
-func (g *Grouping) use() {
-	n := g.in
+func (g *Grouping) markUsed() {
+	n := g.domain
 	if g.used = n.all.now; g.recent {
 		return
 	}
-	if len(n.recent) == keptGroupings {
-		last := n.recent[keptGroupings-1]
-		last.fold()
+	if len(n.recent) == maxGroupings {
+		last := n.recent[maxGroupings-1]
+		last.updateSeen()
 		last.recent = false
-		n.recent = n.recent[:keptGroupings-1]
+		n.recent = n.recent[:maxGroupings-1]
 	}
 	g.recent = true
 	n.recent = slices.Insert(n.recent, 0, g)
 }
 
-// fold says of the groups when they were used.
-func (g *Grouping) fold() {
-	for _, one := range g.list {
+// updateSeen says of the groups when they were used.
+func (g *Grouping) updateSeen() {
+	for _, one := range g.groups {
 		one.seen = max(one.seen, g.used)
 	}
 }

@@ -35,7 +35,7 @@ func newGrouper(t *testing.T) *grouper {
 // at groups at a time, and gives the numbers of the groups.
 func (g *grouper) at(now time.Time, texts ...string) []pdu.Inst {
 	g.Helper()
-	g.Begin(now)
+	g.SetTime(now)
 	ids, values := make([]pdu.Inst, len(texts)), &column.Vector{Type: pdu.TypeString}
 	for i, text := range texts {
 		ids[i] = pdu.Inst(i)
@@ -59,9 +59,9 @@ func TestGroupsAreListedWhileTheyMayBeServed(t *testing.T) {
 	a := g.at(when(0), "a", "b")[0]
 	g.at(when(60), "b", "c")
 	assert.Equal(t, []string{"a", "b", "c"}, g.members())
-	g.at(when(groupServed), "b", "c")
+	g.at(when(listedTime), "b", "c")
 	assert.Equal(t, []string{"a", "b", "c"}, g.members())
-	g.at(when(groupServed+1), "b", "c")
+	g.at(when(listedTime+1), "b", "c")
 	assert.Equal(t, []string{"b", "c"}, g.members())
 	found, ok := g.Find(kinds, pdu.NoInst, "a")
 	assert.Equal(t, pdu.Instance{ID: a, Name: "a"}, found)
@@ -80,7 +80,7 @@ func TestGroupsThatAreRenamedAreListed(t *testing.T) {
 	from := column.NewInstSet([]pdu.Inst{1, 2})
 	var renamed *Grouping
 	var at []int32
-	for s := int64(0); s <= 3*groupServed; s += 10 {
+	for s := int64(0); s <= 3*listedTime; s += 10 {
 		g.at(when(s), "a")
 		renamed, at = g.Renamed(kinds, renamed, others, from, at)
 		require.Equal(t, []int32{0, 1}, at)
@@ -96,10 +96,10 @@ func TestGroupsThatAreRenamedAreListed(t *testing.T) {
 func TestGroupsAreForgotten(t *testing.T) {
 	g := newGrouper(t)
 	g.at(when(0), "a", "b")
-	g.at(when(groupKept), "a")
+	g.at(when(keptTime), "a")
 	_, ok := g.Find(kinds, pdu.NoInst, "b")
 	assert.True(t, ok)
-	g.at(when(groupKept+sweepGap), "a")
+	g.at(when(keptTime+sweepInterval), "a")
 	_, ok = g.Find(kinds, pdu.NoInst, "b")
 	assert.False(t, ok)
 	_, ok = g.Find(kinds, pdu.NoInst, "a")
@@ -110,12 +110,12 @@ func TestGroupsAreForgotten(t *testing.T) {
 func TestGroupsSurviveAClockThatIsSet(t *testing.T) {
 	g := newGrouper(t)
 	a := g.at(when(0), "a", "rare")[0]
-	later := int64(400 * groupKept)
+	later := int64(400 * keptTime)
 	assert.Equal(t, a, g.at(when(later), "a")[0])
 	_, ok := g.Find(kinds, pdu.NoInst, "rare")
 	assert.True(t, ok, "nothing is forgotten at once")
 	g.at(when(0), "a")
-	g.at(when(sweepGap), "a")
+	g.at(when(sweepInterval), "a")
 	_, ok = g.Find(kinds, pdu.NoInst, "rare")
 	assert.True(t, ok)
 }
@@ -124,13 +124,13 @@ func TestGroupsSurviveAClockThatIsSet(t *testing.T) {
 func TestGroupsOfAClockThatWasAhead(t *testing.T) {
 	g := newGrouper(t)
 	g.at(when(0), "x")
-	g.at(when(5000*groupKept), "ahead")
+	g.at(when(5000*keptTime), "ahead")
 	g.at(when(0), "x")
-	for s := range int64(groupServed + 2) {
+	for s := range int64(listedTime + 2) {
 		g.at(when(s), "x")
 	}
 	assert.Equal(t, []string{"x"}, g.members())
-	for s := int64(0); s <= groupKept+2*sweepGap; s += sweepGap {
+	for s := int64(0); s <= keptTime+2*sweepInterval; s += sweepInterval {
 		g.at(when(s), "x")
 	}
 	_, ok := g.Find(kinds, pdu.NoInst, "ahead")
@@ -171,7 +171,7 @@ func TestGroupsAreBounded(t *testing.T) {
 	for i := range int64(100_000) {
 		assert.Equal(t, number, g.at(when(i*10), "stays", fmt.Sprint("key ", i))[1])
 	}
-	assert.LessOrEqual(t, len(g.domain(kinds).byName), maxGroups)
+	assert.LessOrEqual(t, len(g.domainGroups(kinds).byName), maxGroups)
 	assert.LessOrEqual(t, len(g.members()), 15)
 	after := heap()
 	assert.Less(t, after-min(before, after), uint64(16<<20), "bytes")
@@ -189,8 +189,8 @@ func TestMoreGroupsInUseThanAreRemembered(t *testing.T) {
 	slices.Reverse(keys)
 	assert.Equal(t, numbers, g.at(when(10), keys...), "groups are in the order of their names")
 	g.at(when(1000), "x")
-	g.at(when(1000+sweepGap), keys[:maxGroups]...)
-	assert.LessOrEqual(t, len(g.domain(kinds).byName), 2*maxGroups+1)
+	g.at(when(1000+sweepInterval), keys[:maxGroups]...)
+	assert.LessOrEqual(t, len(g.domainGroups(kinds).byName), 2*maxGroups+1)
 }
 
 // A key that is another one at each sample for each instance: the latest are listed, and no more than there may be.
@@ -199,12 +199,12 @@ func TestFarTooManyGroups(t *testing.T) {
 	const each = maxListed / 20
 	keys := make([]string, each)
 	var last []pdu.Inst
-	for s := range int64(2 * groupServed) {
+	for s := range int64(2 * listedTime) {
 		for i := range keys {
 			keys[i] = fmt.Sprintf("%d at %d", i, s)
 		}
 		last = g.at(when(s), keys...)
-		require.LessOrEqual(t, len(g.domain(kinds).byName), maxListed*5/4)
+		require.LessOrEqual(t, len(g.domainGroups(kinds).byName), maxListed*5/4)
 	}
 	listed := map[pdu.Inst]bool{}
 	for _, in := range g.Members(kinds) {

@@ -192,7 +192,7 @@ func BenchmarkGroupRequests(b *testing.B) {
 	a.snapshot.Store(newSite(b).serve(conf("kind = sum(up.bin) by (kind=/x/)")))
 	now := time.Now()
 	a.groupsRefreshed[groupDom] = now.Add(time.Hour)
-	a.groups.Begin(now)
+	a.groups.SetTime(now)
 	a.groups.Restore(func(yield func(derived.Group) bool) {
 		for i := range n {
 			yield(derived.Group{InDom: groupDom, Name: fmt.Sprint("name of ", i), Inst: pdu.Inst(i)})

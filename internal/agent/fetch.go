@@ -82,7 +82,7 @@ func (a *Agent) startFetch(f *fetch, req *pmda.FetchRequest, w *pdu.ResultWriter
 	f.profile, f.reply, f.arrived, f.values = req.Profile, w, req.Arrived, 0
 	f.snapshot = a.snapshot.Load()
 	a.evaluations.BeginFetch()
-	a.groups.Begin(req.Arrived)
+	a.groups.SetTime(req.Arrived)
 	f.blocked, f.blockedTotal = a.upstream.Drain()
 	f.published = f.snapshot.Results.Latest()
 	f.context = a.contexts.find(f.snapshot, req)

@@ -66,7 +66,7 @@ func (a *Agent) refreshGroups(d pdu.InDom) {
 	snap := a.snapshot.Load()
 	a.upstream.Drain()
 	results := snap.Results.Latest().Shared()
-	a.groups.Begin(now)
+	a.groups.SetTime(now)
 	a.evaluations.BeginFetch()
 	for i := range snap.EntryStates {
 		m := &snap.EntryStates[i]

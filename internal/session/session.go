@@ -272,7 +272,7 @@ func (s *Session) fetchSample(ctx context.Context, now time.Time) (*operand.Samp
 			s.versions[d] = version
 		}
 	}
-	s.groups.Begin(now)
+	s.groups.SetTime(now)
 	taken := operand.Empty(now, &s.names)
 	if len(s.operands.IDs) > 0 {
 		res, err := s.source.FetchColumns(ctx, s.operands.IDs)

@@ -193,7 +193,7 @@ func (s *Sampler) Run(ctx context.Context) {
 // is to be called again. Like ApplySet it is called by Run, or while Run does not run.
 func (s *Sampler) RunDue(now time.Time) (next time.Time) {
 	next = now.Add(idleInterval)
-	s.groups.Begin(now)
+	s.groups.SetTime(now)
 	changed := false
 	for _, t := range s.tickers {
 		expired := t.takeExpired(now)
