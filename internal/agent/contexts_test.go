@@ -377,7 +377,7 @@ func TestStaleSamples(t *testing.T) {
 func TestSampleFromBeforePMCDWasBusy(t *testing.T) {
 	b := newBench(t, conf("c = up.count"))
 	b.sample(42, "c")
-	b.agent.upstream.Newest(nil, []*upstream.Series{b.metric("c").Series})[0].Before = time.Minute
+	b.agent.upstream.Newest(nil, []*upstream.Series{b.metric("c").Series})[0].BlockedBefore = time.Minute
 	b.pass(4 * time.Second)
 	req := &pmda.FetchRequest{PMIDs: []pdu.PMID{b.metric("c").ID}, Arrived: b.now}
 	for _, row := range []struct {

@@ -107,7 +107,7 @@ func (a *Agent) takeSamples(f *fetch) {
 		newest = newest[1:]
 		if sample != nil && sample != last {
 			last, age = sample, f.arrived.Sub(sample.Taken)
-			allowed = maxAge + f.blockedTotal - sample.Before // while pmcd served nobody, no newer one was possible
+			allowed = maxAge + f.blockedTotal - sample.BlockedBefore // while pmcd served nobody, no newer one was possible
 		}
 		f.needsOlder = f.needsOlder || e.depth > 1
 		a.advanceHistory(&e.History, e.depth, e.Series, sample, age, allowed)

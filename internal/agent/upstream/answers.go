@@ -48,7 +48,7 @@ func (u *Upstream) store(asked *fetch, a pool.Answer) {
 		return
 	}
 	made := u.sample(a.Columns, a.Began, a.Arrived, asked.List)
-	made.Before = a.BlockedBefore
+	made.BlockedBefore = a.BlockedBefore
 	for metric, code := range made.Failed {
 		if d := metric.Domain(); u.asked.CountError(metric, code) {
 			u.mu.Remark(logrus.InfoLevel, logrus.Fields{"domain": d, "agent": u.agents[d], "pmid": metric, logrus.ErrorKey: code},
