@@ -6,20 +6,20 @@ import (
 	"pmdaderived/pdu"
 )
 
-// InstSet is an ordered list of instances, normally distinct. It is immutable and meant to be
-// shared: operators find out by comparing pointers that two operands have the same instances, so
-// whoever makes samples should use one InstSet again while the instances stay the same.
+// InstSet is an ordered list of instances, normally distinct. It is immutable and meant to be shared: operators compare
+// pointers to see that two operands have the same instances. So samples should share one InstSet while the instances
+// stay the same.
 //
-// What is found out about a set is kept with it, for all evaluations that meet it.
+// A set keeps its index and its last joins, for all evaluations that use it.
 type InstSet struct {
 	ids   []pdu.Inst
-	index atomic.Pointer[map[pdu.Inst]int32] // where each is; made when first needed
-	self  atomic.Pointer[token]              // made when first needed
+	index atomic.Pointer[map[pdu.Inst]int32] // the position of each; nil: not yet needed
+	self  atomic.Pointer[token]              // nil: not yet needed
 	joins [2]atomic.Pointer[Join]            // the last ones with this set on the left
 }
 
-// token stands for a set in the joins of others, which must not keep the set itself: in a system where
-// instances come and go every set is joined with the one before, back to the first.
+// token identifies a set in the joins of others, which must not keep the set itself: where instances come and go, each
+// set is joined with the one before, so that all sets would stay in memory.
 type token struct{ _ byte }
 
 // NewInstSet makes a set of the given instances and keeps ids.
@@ -33,7 +33,7 @@ func (s *InstSet) IDs() []pdu.Inst {
 	return s.ids
 }
 
-// Len is the number of instances.
+// Len returns the number of instances.
 func (s *InstSet) Len() int { return len(s.ids) }
 
 // Index returns the position of an instance, of its first occurrence if there are several, or -1.
@@ -53,7 +53,7 @@ func (s *InstSet) Near(id pdu.Inst, hint int) int {
 	return s.Index(id)
 }
 
-// token returns what stands for s.
+// token returns the token of s.
 func (s *InstSet) token() *token {
 	if t := s.self.Load(); t != nil {
 		return t
@@ -62,7 +62,7 @@ func (s *InstSet) token() *token {
 	return s.self.Load()
 }
 
-// indexed returns where each instance is. Two makers at once make equal maps.
+// indexed returns the position of each instance. Two goroutines that make the map at the same time make equal ones.
 func (s *InstSet) indexed() map[pdu.Inst]int32 {
 	if known := s.index.Load(); known != nil {
 		return *known

@@ -7,15 +7,16 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Join says which instances two sets have in common, in the order of the first. Immutable.
+// Join has the instances that two sets have in common, in the order of the first. Immutable.
 type Join struct {
-	other *token   // of the second set
+	other *token   // the second set
 	Insts *InstSet // the first set itself if the second has all of it
 
-	Left, Right Places // of these instances in the sets
+	Left, Right Places // of these instances in the first set, and in the second
 }
 
-// NewJoin makes a join of some instances with another set, in whose column their values are at the given positions.
+// NewJoin makes a join of some instances with another set. right has the positions of their values in a column over
+// that.
 func NewJoin(insts, other *InstSet, right []int32) *Join {
 	return &Join{other: other.token(), Insts: insts, Right: Places{At: right}}
 }
@@ -23,13 +24,13 @@ func NewJoin(insts, other *InstSet, right []int32) *Join {
 // IsWith reports whether j is a join with a set.
 func (j *Join) IsWith(other *InstSet) bool { return j.other == other.token() }
 
-// Places are positions of values in a column; nil at means all of them, in order.
+// Places are positions of values in a column.
 type Places struct {
-	At     []int32
-	Rising bool // each is greater than the one before: those of a stretch without a gap need no copying
+	At     []int32 // nil: all positions, in order
+	Rising bool    // each position is greater than the one before: values at adjacent positions need no copying
 }
 
-// Place is the position in the column of value i.
+// Place returns the position of value i in the column.
 func (p Places) Place(i int) int {
 	if p.At == nil {
 		return i
@@ -37,8 +38,8 @@ func (p Places) Place(i int) int {
 	return int(p.At[i])
 }
 
-// Join returns the join of two sets, the one that was made before if it is among the last few. Safe
-// for concurrent use.
+// Join returns the join of two sets. s keeps its last joins, so that the same one is not made again. Safe for
+// concurrent use.
 func (s *InstSet) Join(other *InstSet) *Join {
 	t := other.token()
 	for i := range s.joins {
@@ -53,7 +54,7 @@ func (s *InstSet) Join(other *InstSet) *Join {
 	return j
 }
 
-// newJoin makes the join of two sets.
+// newJoin makes the join of two sets, without its other.
 func (s *InstSet) newJoin(other *InstSet) *Join {
 	a, b := s.ids, other.ids
 	if slices.Equal(a, b) {
@@ -84,7 +85,7 @@ func rising[T cmp.Ordered](all []T) bool {
 	return true
 }
 
-// mergeSorted pairs two sorted lists: the places in each of the instances that both have.
+// mergeSorted returns the positions of the instances that two sorted lists have in common.
 func mergeSorted(a, b []pdu.Inst) (left, right []int32) {
 	left = make([]int32, min(len(a), len(b)))
 	right = make([]int32, len(left))
@@ -105,7 +106,7 @@ func mergeSorted(a, b []pdu.Inst) (left, right []int32) {
 	return left[:n], right[:n]
 }
 
-// matchUnsorted pairs lists of any order. After a pair the next ones of both are the likeliest.
+// matchUnsorted does the same for lists in any order. The instance after a common one is probably common, too.
 func matchUnsorted(a []pdu.Inst, other *InstSet) (left, right []int32) {
 	left, right = make([]int32, 0, len(a)), make([]int32, 0, len(a))
 	next := 0
@@ -118,7 +119,7 @@ func matchUnsorted(a []pdu.Inst, other *InstSet) (left, right []int32) {
 	return left, right
 }
 
-// placesOf are positions in a column of n values.
+// placesOf returns positions in a column of n values as Places.
 func placesOf(at []int32, n int) Places {
 	p := Places{At: at, Rising: rising(at)}
 	switch {

@@ -7,14 +7,21 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Numbers are bits as in Vector.Bits: these turn them into Go's numbers and back.
+// Conversions between bits, as in Vector.Bits, and Go's numbers.
 
-func ToFloat(b uint64) float32    { return math.Float32frombits(uint32(b)) }
-func FromFloat(f float32) uint64  { return uint64(math.Float32bits(f)) }
-func ToDouble(b uint64) float64   { return math.Float64frombits(b) }
+// ToFloat returns the value of a FLOAT.
+func ToFloat(b uint64) float32 { return math.Float32frombits(uint32(b)) }
+
+// FromFloat returns the bits of a FLOAT.
+func FromFloat(f float32) uint64 { return uint64(math.Float32bits(f)) }
+
+// ToDouble returns the value of a DOUBLE.
+func ToDouble(b uint64) float64 { return math.Float64frombits(b) }
+
+// FromDouble returns the bits of a DOUBLE.
 func FromDouble(f float64) uint64 { return math.Float64bits(f) }
 
-// Truth is the number of a truth value.
+// Truth returns 1 for true and 0 for false.
 func Truth(b bool) uint64 {
 	if b {
 		return 1
@@ -28,7 +35,8 @@ func Finite(t pdu.Type, bits uint64) bool {
 	return exponent == 0 || bits&exponent != exponent
 }
 
-// exponentOf is the bits that are all set in a number of a type that is infinite or NaN; 0: there are none.
+// exponentOf returns the bits that are all set if and only if a number of a type is infinite or NaN; 0 if the type has
+// no such numbers.
 func exponentOf(t pdu.Type) uint64 {
 	switch t {
 	case pdu.TypeFloat:
@@ -39,7 +47,7 @@ func exponentOf(t pdu.Type) uint64 {
 	return 0
 }
 
-// FormatNumber writes a number of type t, as few digits as tell it apart.
+// FormatNumber returns a number of type t as text, with the fewest digits that distinguish it.
 func FormatNumber(t pdu.Type, v uint64) string {
 	switch t {
 	case pdu.Type32:

@@ -2,20 +2,20 @@ package column
 
 import "pmdaderived/pdu"
 
-// Vector is the value of a metric or subexpression at one moment: a code, or a column of values.
-// Immutable while it is shared.
+// Vector has the values of a metric or subexpression at one moment: an error code, or a column of values. Immutable
+// while it is shared.
 type Vector struct {
-	Code  pdu.Code // < 0: why there are no values; everything else is then unset
+	Code  pdu.Code // < 0: the error because of which there are no values; all other fields are then unset
 	Type  pdu.Type
 	Insts *InstSet // one instance per value; nil: at most one value, of a singular metric
 
-	// Exactly one of the two is used, by Type. Bits holds numbers: two's complement or IEEE-754,
+	// Type decides which of the two is used. Bits holds numbers: two's complement or IEEE-754,
 	// 32-bit types zero-extended. Blobs holds strings (without NUL), aggregates and events.
 	Bits  []uint64
 	Blobs [][]byte
 }
 
-// Len is the number of values, 0 for an error.
+// Len returns the number of values, 0 for an error.
 func (v *Vector) Len() int {
 	if v.Type.Numeric() {
 		return len(v.Bits)
@@ -37,7 +37,7 @@ func (v *Vector) Finite() bool {
 	return true
 }
 
-// OnlyFinite returns v without the numbers that are not finite.
+// OnlyFinite returns v without numbers that are infinite or NaN.
 func (v *Vector) OnlyFinite() *Vector {
 	if v.Finite() {
 		return v
@@ -63,8 +63,8 @@ func (v *Vector) At(i int) pdu.Inst {
 	return v.Insts.ids[i]
 }
 
-// NameTable holds what is known of the names of an instance domain. Immutable: when anything
-// changes its owner makes another one, which is how evaluation notices.
+// NameTable has the known names of an instance domain. Immutable: if anything changes, its owner makes another table,
+// and an evaluation compares pointers to see the change. A nil table is empty.
 type NameTable struct {
 	names     map[pdu.Inst]string
 	selectors map[string]pdu.Inst
@@ -72,20 +72,20 @@ type NameTable struct {
 }
 
 // NewNameTable makes a table of the external names of a domain, and of the instances that the
-// domain's agent gave for the names in selectors (as pmLookupInDom; an agent may accept
+// domain's agent returned for the names in selectors (as pmLookupInDom does; an agent may accept
 // abbreviations). It keeps both maps.
 func NewNameTable(names map[pdu.Inst]string, selectors map[string]pdu.Inst) *NameTable {
 	return &NameTable{names: names, selectors: selectors}
 }
 
-// WithLabels is t with the values of labels, by the label's name and the instance. It keeps the map.
+// WithLabels returns a copy of t with the values of labels, by the label's name and the instance. It keeps the map.
 func (t *NameTable) WithLabels(labels map[string]map[pdu.Inst]string) *NameTable {
 	made := *t
 	made.labels = labels
 	return &made
 }
 
-// Labels are all values of labels, by the label's name and the instance; read-only.
+// Labels returns all values of labels, by the label's name and the instance; read-only.
 func (t *NameTable) Labels() map[string]map[pdu.Inst]string {
 	if t == nil {
 		return nil
@@ -111,7 +111,7 @@ func (t *NameTable) Name(id pdu.Inst) (string, bool) {
 	return name, ok
 }
 
-// Select returns the instance that the domain's agent takes name to mean.
+// Select returns the instance that the domain's agent returned for a name.
 func (t *NameTable) Select(name string) (pdu.Inst, bool) {
 	if t == nil {
 		return 0, false

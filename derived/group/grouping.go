@@ -8,57 +8,57 @@ import (
 	"pmdaderived/pdu"
 )
 
-// KeyKind is where the keys of instances come from.
+// KeyKind is the source of keys.
 type KeyKind uint8
 
 const (
-	KeyNone    KeyKind = iota
-	KeyPattern         // a part of the instance's name
-	KeyMetric          // its value of a metric
-	KeyLabel           // its value of a label
+	KeyNone    KeyKind = iota // there are no keys
+	KeyPattern                // a key is a part of the instance's name
+	KeyMetric                 // a key is the value of a metric
+	KeyLabel                  // a key is the value of a label
 )
 
-// Grouping says in which groups the instances of a set are. It holds as long as instances and keys are the same: what is
-// compared for that is the set of instances, their table of names, or the values of the metric. Immutable, but for what its
-// domain notes.
+// Grouping has the groups of the instances of a set. It is valid as long as instances and keys are the same: holds
+// compares the set of instances, and their table of names or the values of the metric. Only the fields that its domain
+// uses change.
 type Grouping struct {
-	domain    *domainGroups
-	forgotten uint32 // times that groups of the domain had been forgotten
-	used      int64  // s
-	recent    bool   // the domain remembers it
+	domain    *domainGroups // of its groups
+	forgotten uint32        // domain.forgotten when it was made
+	used      int64         // s, the last use
+	recent    bool          // the domain remembers it
 
-	from   *column.InstSet
+	from   *column.InstSet // the instances
 	kind   KeyKind
 	source string // the pattern, or the name of the label
 
-	names      *column.NameTable // of a pattern or a label
-	keySources []string          // the names or labels of the instances of from in it
+	names      *column.NameTable // of KeyPattern and KeyLabel: the table with the names or labels
+	keySources []string          // of each instance of from: its name or label
 
-	keyInsts *column.InstSet // of a metric: the instances that it had values for
-	keyBits  []uint64        // these values, numbers
-	keyTexts []byte          // or strings, one behind the other
-	keyEnds  []int32         // where each of them ends
-	keyBlobs [][]byte        // the same, as a sample has them that does not change; nil: it may
+	keyInsts *column.InstSet // of KeyMetric: the instances of the metric's values
+	keyBits  []uint64        // its values, if they are numbers
+	keyTexts []byte          // its values, if they are strings, end to end
+	keyEnds  []int32         // the end of each string in keyTexts
+	keyBlobs [][]byte        // the same strings in the memory of a sample, or nil
 
-	groups  []*group        // by name
-	Insts   *column.InstSet // their numbers, in this order
-	indexes []int32         // of each instance of from: its place among the groups; -1: it has no key
-	Order   []int32         // places of instances, those of one group side by side
-	Bounds  []int32         // of group k they are order[bounds[k]:bounds[k+1]]
+	groups  []*group        // of the instances, by name
+	Insts   *column.InstSet // the numbers of groups, in this order
+	indexes []int32         // of each instance of from: the index of its group; -1: it has no key
+	Order   []int32         // positions in from, those of one group side by side
+	Bounds  []int32         // group k has the instances at Order[Bounds[k]:Bounds[k+1]]
 }
 
-// Keys is what a grouping is to be made from.
+// Keys has the instances to group, and their keys.
 type Keys struct {
 	From       *column.InstSet
 	Kind       KeyKind
 	Source     string
-	Pattern    *pattern.Regexp   // the pattern
-	Names      *column.NameTable // of a pattern or a label
-	Values     *column.Vector    // of a metric
-	FromSample bool              // the values are those of a sample, which does not change
+	Pattern    *pattern.Regexp   // of KeyPattern
+	Names      *column.NameTable // of KeyPattern and KeyLabel: the names or labels of the instances
+	Values     *column.Vector    // of KeyMetric: the values of the metric
+	FromSample bool              // the memory of Values is a sample's, and does not change
 }
 
-// holds reports whether g is the grouping for some keys. The pattern is known to be the same.
+// holds reports whether g is the grouping for some keys. The caller has compared the pattern or label.
 func (g *Grouping) holds(k *Keys) bool {
 	if g.from != k.From || g.kind != k.Kind || g.forgotten != g.domain.forgotten {
 		return false
@@ -90,8 +90,8 @@ func (g *Grouping) holds(k *Keys) bool {
 	return true
 }
 
-// Grouping returns the grouping for some keys in a domain of groups: known, if that still holds, one that another step had, or a
-// new one. It notes that its groups are used.
+// Grouping returns the grouping for some keys in a domain of groups, and marks its groups as used. known is the last
+// grouping of the caller for the same pattern or label, or nil. It is returned if it is still valid.
 func (g *Groups) Grouping(d pdu.InDom, known *Grouping, k *Keys) *Grouping {
 	if known == nil || known.domain.all != g || !known.holds(k) {
 		known = g.domainGroups(d).findGrouping(k)
@@ -100,7 +100,7 @@ func (g *Groups) Grouping(d pdu.InDom, known *Grouping, k *Keys) *Grouping {
 	return known
 }
 
-// findGrouping returns one that is remembered, or a new one.
+// findGrouping returns a remembered grouping for some keys, or a new one.
 func (n *domainGroups) findGrouping(k *Keys) *Grouping {
 	for _, known := range n.recent {
 		if known.source == k.Source && known.holds(k) {
@@ -110,10 +110,11 @@ func (n *domainGroups) findGrouping(k *Keys) *Grouping {
 	return n.newGrouping(k)
 }
 
-// newGrouping makes a grouping.
+// newGrouping makes a grouping for some keys.
 func (n *domainGroups) newGrouping(k *Keys) *Grouping {
-	g := &Grouping{domain: n, from: k.From, kind: k.Kind, source: k.Source, names: k.Names, indexes: make([]int32, k.From.Len())}
-	members := make([]*group, len(g.indexes)) // the group of each
+	g := &Grouping{domain: n, from: k.From, kind: k.Kind, source: k.Source, names: k.Names}
+	g.indexes = make([]int32, k.From.Len())
+	members := make([]*group, len(g.indexes)) // the group of each instance; nil: it has no key
 	if k.Kind == KeyMetric {
 		n.groupByMetric(g, k, members)
 	} else {
@@ -135,7 +136,7 @@ func (n *domainGroups) newGrouping(k *Keys) *Grouping {
 	return g
 }
 
-// text is the text about an instance that its key comes from.
+// text returns the name or label of an instance, from which its key is made.
 func (k *Keys) text(id pdu.Inst) (string, bool) {
 	if k.Kind == KeyLabel {
 		return k.Names.Label(k.Source, id)
@@ -143,11 +144,12 @@ func (k *Keys) text(id pdu.Inst) (string, bool) {
 	return k.Names.Name(id)
 }
 
-// groupByText finds the groups of instances by their names or labels. Who has the one that it had is where it was.
+// groupByText sets the groups of instances by their names or labels. An instance with the same text as in the last
+// grouping is in the same group, which saves matching the pattern.
 func (n *domainGroups) groupByText(g *Grouping, k *Keys, members []*group) {
 	g.keySources = make([]string, len(members))
 	var before *Grouping
-	var was []int // where each instance was before; -1: nowhere
+	var was []int // the position of each instance in the last grouping; -1: it had none
 	i := slices.IndexFunc(n.recent, func(old *Grouping) bool {
 		return old.kind == k.Kind && old.source == k.Source && old.forgotten == n.forgotten
 	})
@@ -173,7 +175,7 @@ func (n *domainGroups) groupByText(g *Grouping, k *Keys, members []*group) {
 	}
 }
 
-// positionsIn is where the instances of a set are in another one; -1: they are not.
+// positionsIn returns the positions of the instances of a set in another one, -1 for those that it lacks.
 func positionsIn(s, other *column.InstSet) []int {
 	at := slices.Repeat([]int{-1}, s.Len())
 	j := s.Join(other)
@@ -183,7 +185,7 @@ func positionsIn(s, other *column.InstSet) []int {
 	return at
 }
 
-// groupOf is the group of an instance, nil if it is in none.
+// groupOf returns the group of the instance at a position, nil if it is in none.
 func (g *Grouping) groupOf(at int) *group {
 	if place := g.indexes[at]; place >= 0 {
 		return g.groups[place]
@@ -191,7 +193,7 @@ func (g *Grouping) groupOf(at int) *group {
 	return nil
 }
 
-// groupByMetric finds the groups of instances by the values of a metric.
+// groupByMetric sets the groups of instances by the values of a metric.
 func (n *domainGroups) groupByMetric(g *Grouping, k *Keys, members []*group) {
 	v := k.Values
 	g.keyInsts = v.Insts
@@ -219,7 +221,7 @@ func (n *domainGroups) groupByMetric(g *Grouping, k *Keys, members []*group) {
 		next = at + 1
 		if numeric {
 			members[i] = n.groupOfKey(column.FormatNumber(v.Type, v.Bits[at]))
-		} else if known := n.byName[string(v.Blobs[at])]; known != nil { // takes no memory
+		} else if known := n.byName[string(v.Blobs[at])]; known != nil { // this look-up does not allocate
 			members[i] = n.markSeen(known)
 		} else {
 			members[i] = n.groupOfKey(string(v.Blobs[at]))
@@ -227,7 +229,7 @@ func (n *domainGroups) groupByMetric(g *Grouping, k *Keys, members []*group) {
 	}
 }
 
-// sortMembers puts the instances of each group side by side.
+// sortMembers sets the groups' instances: those of a group are side by side in Order.
 func (g *Grouping) sortMembers(members []*group) {
 	g.Bounds = make([]int32, len(g.groups)+1)
 	for i, one := range members {
@@ -250,7 +252,8 @@ func (g *Grouping) sortMembers(members []*group) {
 	}
 }
 
-// instSet is the set of some groups, that of a grouping before if it is the same: whoever takes values over it sees that nothing has changed.
+// instSet returns the numbers of groups as a set: that of a remembered grouping if it is the same. Steps that take
+// values over it compare pointers to see that nothing has changed.
 func (n *domainGroups) instSet(list []*group) *column.InstSet {
 	for _, old := range n.recent {
 		if slices.Equal(old.groups, list) {
@@ -264,9 +267,10 @@ func (n *domainGroups) instSet(list []*group) *column.InstSet {
 	return column.NewInstSet(ids)
 }
 
-// Spread says where the instances of g's set, those that have a group with a value, have it in a column over groups.
+// Spread returns the join of the instances of g with the groups of a column: each instance is paired with the position
+// of its group. Instances without a group, or whose group has no value, are left out.
 func (g *Grouping) Spread(groups *column.InstSet) *column.Join {
-	var at []int32 // in the column, of each of ids
+	var at []int32 // the position of the group in the column, for each of ids
 	ids := make([]pdu.Inst, 0, len(g.indexes))
 	for i, place := range g.indexes {
 		if place < 0 {
@@ -287,9 +291,12 @@ func (g *Grouping) Spread(groups *column.InstSet) *column.Join {
 	return column.NewJoin(insts, groups, at)
 }
 
-// Renamed returns the groups of domain d that have the names of some other numbers, and where those are in their set: known and
-// at if they still hold, else new ones, in the memory of at. It notes that the groups are used.
-func (g *Groups) Renamed(d pdu.InDom, known *Grouping, names *column.NameTable, from *column.InstSet, at []int32) (*Grouping, []int32) {
+// Renamed returns the groups of domain d with the same names as the instances of from, and the position in from of
+// each. names has the names of these instances. known and at are the caller's last result, or nil. They are returned if
+// they are still valid, else the memory of at is reused. The groups are marked as used.
+func (g *Groups) Renamed(
+	d pdu.InDom, known *Grouping, names *column.NameTable, from *column.InstSet, at []int32,
+) (*Grouping, []int32) {
 	n := g.domainGroups(d)
 	if known == nil || known.domain != n || known.from != from || known.forgotten != n.forgotten {
 		known, at = n.newRenamed(names, from, at[:0])
@@ -298,8 +305,7 @@ func (g *Groups) Renamed(d pdu.InDom, known *Grouping, names *column.NameTable, 
 	return known, at
 }
 
-// newRenamed is the groups that have the names of some of other numbers, and where those are in their set. It keeps what a
-// grouping does, but for who is in which group.
+// newRenamed makes the result of Renamed. The grouping has no members.
 func (n *domainGroups) newRenamed(names *column.NameTable, from *column.InstSet, at []int32) (*Grouping, []int32) {
 	g := &Grouping{domain: n, from: from}
 	for i, id := range from.IDs() {

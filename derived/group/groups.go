@@ -14,44 +14,46 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Domain is what an instance domain of ours is for: the groups of the instances of a domain, each with a label of
-// this name. An aggregate with by (KEY) has one.
+// Domain identifies an instance domain of groups: those of the instances of domain Of, each with a label of the name
+// Label. An aggregate with by (KEY) has such a domain.
 type Domain struct {
 	Of    pdu.InDom
 	Label string
 }
 
-// What Groups keeps.
+// Times and limits of Groups.
 const (
-	// A group is listed for a while after it was evaluated last: its sample may still be served.
+	// listedTime is how long a group is listed after its last use: a sample with it may still be served.
 	listedTime = 120 // s
 
-	// A group that has not been listed for an hour is forgotten.
+	// keptTime is how long a group is remembered after its last use: an hour after it was listed.
 	keptTime = listedTime + 60*60
 
-	// maxGroups is how many groups of a domain are remembered that are not listed.
+	// maxGroups is the number of groups of a domain above which those that are not listed are forgotten.
 	maxGroups = 10_000
 
-	// maxListed is how many are listed, but for those of the newest sample: a key that is another one each time has so many soon.
+	// maxListed is the number of groups of a domain above which all but those of the newest sample are forgotten. A key
+	// that is different in each sample reaches it.
 	maxListed = 50_000
 
 	sweepInterval = 10 * 60
-	maxGroupings  = 16 // groupings of a domain that are remembered for whoever needs the same
+	maxGroupings  = 16 // groupings that a domain remembers for steps with the same keys
 )
 
-// Groups numbers the groups of all domains, so that a name has one number whatever it is computed by. It belongs to one
-// goroutine, as do the evaluations that use it.
+// Groups numbers the groups of all domains, so that a name has one number in all evaluations that share the Groups. It
+// is not safe for concurrent use, nor are the evaluations that share it.
 //
-//	a group is      from                          until
-//	numbered        it is met first               it is forgotten
-//	listed          it is in an evaluation        two minutes later
-//	forgotten       an hour after it was listed last, or when there are more than maxGroups, or listed ones than maxListed, and it
-//	                was not used for longest
+//	a group is    from                          until
+//	numbered      its first use                 it is forgotten
+//	listed        a use in an evaluation        two minutes after the last use
+//	forgotten     an hour later; or its domain has too many groups (maxGroups, maxListed), and all
+//	              others were used later
 //
-// A number is a hash of the name, so what was forgotten gets it again, unless another name with that hash has come first.
+// A number is a hash of the name. So a forgotten group gets its number again, unless another name with that hash was
+// first.
 type Groups struct {
 	domains map[pdu.InDom]*domainGroups
-	now     int64 // seconds since 1970, by Begin
+	now     int64 // seconds since 1970, set by SetTime
 }
 
 // Group is a group and its number.
@@ -61,10 +63,10 @@ type Group struct {
 	Inst  pdu.Inst
 }
 
-// NewGroups makes one that knows no group.
+// NewGroups returns Groups without a group.
 func NewGroups() *Groups { return &Groups{domains: make(map[pdu.InDom]*domainGroups)} }
 
-// Restore makes g know groups. Of those with one number or name the first counts.
+// Restore adds groups with their numbers. A group whose name or number g has already is ignored.
 func (g *Groups) Restore(all iter.Seq[Group]) {
 	for one := range all {
 		n := g.domainGroups(one.InDom)
@@ -75,8 +77,8 @@ func (g *Groups) Restore(all iter.Seq[Group]) {
 	}
 }
 
-// SetTime says what time it is. What was not used for long is forgotten now and then; but not at once where long has passed since the
-// time before, as nobody may have asked meanwhile, or the clock was set.
+// SetTime sets the time, and from time to time forgets groups that have not been used for long. After a long pause, or if
+// the clock was set back, it waits for another sweepInterval: perhaps no client asked for the groups during the pause.
 func (g *Groups) SetTime(now time.Time) {
 	before := g.now
 	if g.now = now.Unix(); g.now == before {
@@ -90,23 +92,23 @@ func (g *Groups) SetTime(now time.Time) {
 	for _, n := range g.domains {
 		if g.now-n.lastSweep >= sweepInterval {
 			n.forgetUnused()
-			return // another one next time
+			return // other domains at the next times
 		}
 	}
 }
 
-// domainGroups is the groups of one domain.
+// domainGroups has the groups of one domain.
 type domainGroups struct {
 	all       *Groups
 	inDom     pdu.InDom
 	byName    map[string]*group
 	byInst    map[pdu.Inst]*group
-	table     *column.NameTable // of all; nil: to be made
-	sorted    []*group          // all by name; nil: to be made
-	recent    []*Grouping       // the last one that was made or met again first
-	rounds    uint32            // groupings made
-	forgotten uint32            // times that groups have been forgotten
-	limit     int               // groups before some are forgotten
+	table     *column.NameTable // of all groups; nil: to be made
+	sorted    []*group          // all groups by name; nil: to be made
+	recent    []*Grouping       // the groupings that it remembers, the last used first
+	rounds    uint32            // the number of groupings made so far
+	forgotten uint32            // how often a group was forgotten: groupings from before are invalid
+	limit     int               // the number of groups above which forgetExcess is called
 	lastSweep int64
 }
 
@@ -114,32 +116,33 @@ type domainGroups struct {
 type group struct {
 	name string
 	inst pdu.Inst
-	seen int64 // s, at least when it was used last but for its groupings
+	seen int64 // s, the last use; a use by a remembered grouping is only in Grouping.used: see updateSeen
 
-	round uint32 // of the grouping that is being made in which it has a member
-	index int32  // in that
+	round uint32 // the last grouping, by its round, that it has a member in
+	index int32  // among the groups of that grouping
 }
 
-// domainGroups is what is known of the groups of a domain.
+// domainGroups returns the groups of a domain.
 func (g *Groups) domainGroups(d pdu.InDom) *domainGroups {
 	known := g.domains[d]
 	if known == nil {
 		known = &domainGroups{
-			all: g, inDom: d, byName: make(map[string]*group), byInst: make(map[pdu.Inst]*group), limit: maxGroups, lastSweep: g.now,
+			all: g, inDom: d, limit: maxGroups, lastSweep: g.now,
+			byName: make(map[string]*group), byInst: make(map[pdu.Inst]*group),
 		}
 		g.domains[d] = known
 	}
 	return known
 }
 
-// updateSeen says of the members of remembered groupings when they were used.
+// updateSeen sets the last use of the groups of remembered groupings.
 func (n *domainGroups) updateSeen() {
 	for _, g := range n.recent {
 		g.updateSeen()
 	}
 }
 
-// resetTimes begins again to count the time, with nothing that was used later than now.
+// resetTimes moves times that are later than now to now.
 func (n *domainGroups) resetTimes() {
 	n.lastSweep = n.all.now
 	for _, g := range n.recent {
@@ -150,7 +153,7 @@ func (n *domainGroups) resetTimes() {
 	}
 }
 
-// forgetUnused forgets the groups that were not used for long.
+// forgetUnused forgets the groups that were last used before keptTime.
 func (n *domainGroups) forgetUnused() {
 	n.lastSweep = n.all.now
 	n.updateSeen()
@@ -161,8 +164,8 @@ func (n *domainGroups) forgetUnused() {
 	}
 }
 
-// forgetExcess forgets the groups that were not used for longest: such as are not listed, and where there are far too many of those, whatever is
-// not of now.
+// forgetExcess forgets the groups with the oldest last use that are not listed. If there are more than maxListed
+// groups, it also forgets listed ones, but none of the newest sample.
 func (n *domainGroups) forgetExcess() {
 	n.updateSeen()
 	all := slices.SortedFunc(maps.Values(n.byName), func(x, y *group) int { return cmp.Compare(x.seen, y.seen) })
@@ -189,7 +192,7 @@ func (n *domainGroups) forget(one *group) {
 	n.table, n.sorted = nil, nil
 }
 
-// Members are the groups of a domain that samples have which may still be served, by name.
+// Members returns the listed groups of a domain, by name: samples with them may still be served.
 func (g *Groups) Members(d pdu.InDom) []pdu.Instance {
 	n := g.domainGroups(d)
 	n.updateSeen()
@@ -218,7 +221,7 @@ func (g *Groups) Find(d pdu.InDom, id pdu.Inst, name string) (pdu.Instance, bool
 	return pdu.Instance{ID: one.inst, Name: one.name}, true
 }
 
-// Table is the names of all groups of a domain, what their names select, and their labels, which are these names.
+// Table returns the names of all groups of a domain. A name selects its group.
 func (g *Groups) Table(d pdu.InDom) *column.NameTable {
 	n := g.domainGroups(d)
 	if n.table == nil {
@@ -231,7 +234,7 @@ func (g *Groups) Table(d pdu.InDom) *column.NameTable {
 	return n.table
 }
 
-// groupOfKey is the group of a key, nil for the empty one.
+// groupOfKey returns the group of a key, nil for the empty key.
 func (n *domainGroups) groupOfKey(key string) *group {
 	if key == "" {
 		return nil
@@ -242,14 +245,14 @@ func (n *domainGroups) groupOfKey(key string) *group {
 	return n.groupNamed(GroupName(key))
 }
 
-// markSeen notes that a group is used now.
+// markSeen sets the last use of a group to now.
 func (n *domainGroups) markSeen(one *group) *group {
 	one.seen = max(one.seen, n.all.now)
 	return one
 }
 
-// groupNamed is the group of a name. Its number is a hash of the name, so that it is the same without anything having been
-// remembered; or the next one that is free.
+// groupNamed returns the group of a name. The number of a new group is a hash of the name, which needs no memory to be
+// the same again, or the next free number.
 func (n *domainGroups) groupNamed(name string) *group {
 	if known := n.byName[name]; known != nil {
 		return n.markSeen(known)
@@ -257,7 +260,7 @@ func (n *domainGroups) groupNamed(name string) *group {
 	if len(n.byName) >= n.limit {
 		n.forgetExcess()
 	}
-	made := &group{name: strings.Clone(name), inst: hashOf(name), seen: n.all.now} // it may be a part of a long one
+	made := &group{name: strings.Clone(name), inst: hashOf(name), seen: n.all.now} // name may be a part of a long text
 	for n.byInst[made.inst] != nil {
 		made.inst = (made.inst + 1) & lastInst
 	}
@@ -269,7 +272,7 @@ func (n *domainGroups) groupNamed(name string) *group {
 // lastInst is the largest number of an instance.
 const lastInst = 1<<31 - 1
 
-// hashOf is a number for a name: FNV-1a without its sign.
+// hashOf returns a number for a name: FNV-1a without its sign.
 func hashOf(name string) pdu.Inst {
 	h := uint32(2166136261)
 	for i := range len(name) {
@@ -278,11 +281,12 @@ func hashOf(name string) pdu.Inst {
 	return pdu.Inst(h & lastInst)
 }
 
-// maxGroupName is how long the name of a group can be, in bytes.
+// maxGroupName is the largest length of a group's name, in bytes.
 const maxGroupName = 1024
 
-// GroupName makes a key the name of a group. PCP wants names that are unique up to their first blank, so that a blank
-// becomes "_". What no terminal shows and what is no UTF-8 becomes "?". Of a name that is too long the end is a number in its place.
+// GroupName returns the name of the group of a key. PCP requires names that are unique up to their first blank, so a
+// blank becomes "_". Characters that are not printable, and invalid UTF-8, become "?". A number replaces the end of a
+// name that is too long.
 func GroupName(key string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
@@ -304,11 +308,11 @@ func GroupName(key string) string {
 	return strings.ToValidUTF8(name[:maxGroupName-len(end)], "") + string(end)
 }
 
-// byGroupName is the order in which values of groups are served.
+// byGroupName compares names: it is the order of the values of groups.
 func byGroupName(x, y *group) int { return strings.Compare(x.name, y.name) }
 
-// markUsed notes that what is served has the groups of g, which its domain remembers for whoever needs the same, in place of the one that was
-// met longest ago.
+// markUsed sets the last use of g, and so of its groups. The domain remembers g for steps with the same keys, in place
+// of the grouping that it has remembered for longest.
 func (g *Grouping) markUsed() {
 	n := g.domain
 	if g.used = n.all.now; g.recent {
@@ -324,7 +328,7 @@ func (g *Grouping) markUsed() {
 	n.recent = slices.Insert(n.recent, 0, g)
 }
 
-// updateSeen says of the groups when they were used.
+// updateSeen sets the last use of the groups of g.
 func (g *Grouping) updateSeen() {
 	for _, one := range g.groups {
 		one.seen = max(one.seen, g.used)

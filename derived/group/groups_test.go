@@ -157,7 +157,8 @@ func TestGroupsThatAreRestored(t *testing.T) {
 	assert.Equal(t, []pdu.Inst{first}, again.at(when(1001), "costarring"))
 }
 
-// Of a hundred thousand names over time, and of one that is new at each sample, so many are remembered as a domain may have.
+// Of a hundred thousand names over time, and of one that is new at each sample, so many are remembered as a domain may
+// have.
 func TestGroupsAreBounded(t *testing.T) {
 	g := newGrouper(t)
 	heap := func() uint64 {

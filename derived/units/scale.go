@@ -25,7 +25,7 @@ type Axis struct {
 	scale int
 }
 
-// The axes of pdu.Units, in the order in which ternary operands are compared.
+// The axes of pdu.Units, in the order in which the operands of a ternary are compared.
 const (
 	Space = iota
 	Time
@@ -33,6 +33,7 @@ const (
 	axes
 )
 
+// AxesOf returns the dimensions and scales of units, extra units excepted.
 func AxesOf(u pdu.Units) [axes]Axis {
 	return [axes]Axis{
 		Space: {u.Space, int(u.SpaceScale)},
@@ -52,8 +53,8 @@ func unitsOf(a [axes]Axis) pdu.Units {
 // nanosec is the length of each time scale; scales beyond hours have none.
 var nanosec = [...]int64{1, 1e3, 1e6, 1e9, 60e9, 3600e9} //nolint:gochecknoglobals // a table
 
-// ratio gives how many of the smaller scale make one of the larger on an axis, exactly, or nil
-// when a scale is one that nobody defined.
+// ratio returns the exact number of units of the smaller scale in one of the larger scale of an axis, nil if a scale is
+// undefined.
 func ratio(axis, small, large int) *big.Int {
 	steps := int64(large - small)
 	switch axis {
@@ -68,11 +69,9 @@ func ratio(axis, small, large int) *big.Int {
 	return new(big.Int).Exp(big.NewInt(10), big.NewInt(steps), nil)
 }
 
-// Widen brings two operands to common scales: on every axis where both have a dimension the
-// operand with the smaller scale is to be converted to the larger one. It returns the factors for
-// both and the units of each after conversion. The dimension that counts is the operand's own, and
-// a scale is applied once for each power of it. Unknown time scales are left as they are, and so are the scales
-// of extra units.
+// Widen returns the factors that convert two operands to common scales, and the units of each after the conversion. On
+// each axis on which both have a dimension, the operand with the smaller scale is converted to the larger one, once for
+// each power of its own dimension. Undefined time scales and the scales of extra units stay as they are.
 func Widen(x, y pdu.Units) (fx, fy Factor, ux, uy pdu.Units) {
 	ax, ay := AxesOf(x), AxesOf(y)
 	fx, fy = One, One
@@ -105,9 +104,8 @@ func Widen(x, y pdu.Units) (fx, fy Factor, ux, uy pdu.Units) {
 	return fx, fy, ux, uy
 }
 
-// Product gives the units of x*y, or of x/y if sign is -1, for operands that widen has brought to
-// common scales; false when a dimension leaves the range that units can hold. Two that both have an extra
-// unit have the same one, and are divided.
+// Product returns the units of x*y, or of x/y if sign is -1, for operands with common scales: see Widen. It returns
+// false if a dimension is out of range. If both operands have an extra unit, it is the same one, and they are divided.
 func Product(x, y pdu.Units, sign int) (pdu.Units, bool) {
 	ax, ay := AxesOf(x), AxesOf(y)
 	var out [axes]Axis
@@ -131,28 +129,28 @@ func Product(x, y pdu.Units, sign int) (pdu.Units, bool) {
 		u.Extra, u.ExtraScale = x.Extra, x.ExtraScale
 	case x.Extra == pdu.ExtraNone:
 		u.Extra, u.ExtraScale = pdu.ExtraUnit(sign)*y.Extra, y.ExtraScale
-	} // a quotient of equal ones has none
+	} // a quotient of equal extra units has none
 	return u, true
 }
 
-// Converter changes values from one scale to another, as pmConvScale(3) does, but exactly at any
-// power and size, extra units excepted: those are converted afterwards, in double precision, and cut to the
-// type. Source: docs/language-rules.md 9.3, PCP 7.2.2 for extra units.
+// Converter converts values from one scale to another, as pmConvScale(3) does, but exactly for any power and size.
+// Extra units are converted afterwards, in double precision, and cut to the type. Source: docs/language-rules.md 9.3,
+// PCP 7.2.2 for extra units.
 type Converter struct {
 	num, den *big.Int // value * num / den
-	// The same, for numbers that fit; den is 0 otherwise.
+	// The same in 64 bits. smallDen is 0 if that is not possible.
 	smallNum, smallDen int64
 	float              float64 // num / den as pmConvScale computes it
 	single             float32
 
-	extra *extraScale // nil if that stays
+	extra *extraScale // nil if the extra unit keeps its scale
 }
 
 // extraScale converts a value to another scale of an extra unit: (value - before) * multiplier / divisor + after.
 type extraScale struct{ before, multiplier, divisor, after float64 }
 
-// newExtraScale makes the conversion between different scales of an extra unit; false when the unit or a scale is
-// one that PCP 7.2 does not know, or below the line.
+// newExtraScale makes the conversion between different scales of an extra unit. It returns false if the unit is in the
+// denominator, or if PCP 7.2 does not know the unit or a scale.
 func newExtraScale(from, to pdu.Units) (*extraScale, bool) {
 	if from.Extra < 0 || from.Extra.ScaleName(from.ExtraScale) == "" || to.Extra.ScaleName(to.ExtraScale) == "" {
 		return nil, false
@@ -174,7 +172,7 @@ func newExtraScale(from, to pdu.Units) (*extraScale, bool) {
 	return c, true
 }
 
-// convert changes a number of type t.
+// convert converts a number of type t.
 func (c *extraScale) convert(t pdu.Type, b uint64) uint64 {
 	v := (t.Float64(b)-c.before)*c.multiplier/c.divisor + c.after
 	switch t {
@@ -192,8 +190,8 @@ func (c *extraScale) convert(t pdu.Type, b uint64) uint64 {
 	return uint64(uint32(cut64(v))) // U32: through signed 64 bits, then cut
 }
 
-// cut32, cut64 and cutUnsigned drop what is behind the point. What does not fit becomes the number that
-// libpcp's conversion gives on x86-64.
+// cut32, cut64 and cutUnsigned drop the fraction. A number that does not fit becomes the number that libpcp's
+// conversion gives on x86-64.
 func cut32(v float64) int32 {
 	if v = math.Trunc(v); v >= math.MinInt32 && v <= math.MaxInt32 {
 		return int32(v)
@@ -215,8 +213,8 @@ func cutUnsigned(v float64) uint64 {
 	return uint64(cut64(v+math.MinInt64)) ^ 1<<63
 }
 
-// NewConverter makes a converter between units of the same dimension, where none and count¹ count
-// as equal; false when the dimensions differ or a scale is one that nobody defined.
+// NewConverter makes a converter between units of the same dimension; no units and count¹ are the same dimension here.
+// It returns false if the dimensions differ or a scale is undefined.
 func NewConverter(from, to pdu.Units) (*Converter, bool) {
 	from, to = countIfNone(from), countIfNone(to)
 	if !from.SameDimension(to) {
@@ -263,7 +261,7 @@ func NewConverter(from, to pdu.Units) (*Converter, bool) {
 	return c, known
 }
 
-// Factor gives the conversion as a Factor for values in double precision, and what is added then.
+// Factor returns the conversion as a Factor for values in double precision, and the offset to add afterwards.
 func (c *Converter) Factor() (f Factor, offset float64) {
 	f.Divisor, _ = new(big.Float).SetInt(c.den).Float64()
 	f.Multiplier, _ = new(big.Float).SetInt(c.num).Float64()
@@ -282,8 +280,8 @@ func countIfNone(u pdu.Units) pdu.Units {
 	return u
 }
 
-// Convert changes a column of numbers of type t from src into dst. Integers are rounded half up
-// (half a unit is added before a division that cuts toward zero) and cut to the type.
+// Convert converts a column of numbers of type t from src into dst. Integers are rounded half up (half a unit is added
+// before a division that cuts toward zero) and cut to the type.
 func (c *Converter) Convert(t pdu.Type, dst, src []uint64) {
 	for i, b := range src {
 		switch t {
@@ -331,20 +329,20 @@ func (c *Converter) signed(v int64) int64 {
 	return -int64(quotient(hi-borrow, lo, uint64(c.smallDen)))
 }
 
-// quotient is the low 64 bits of a 128-bit number divided by den.
+// quotient returns the low 64 bits of a 128-bit number divided by den.
 func quotient(hi, lo, den uint64) uint64 {
 	q, _ := bits.Div64(hi%den, lo, den)
 	return q
 }
 
-// exact is value * num + den/2, divided by den toward zero.
+// exact returns value * num + den/2, divided by den toward zero.
 func (c *Converter) exact(v *big.Int) *big.Int {
 	v.Mul(v, c.num)
 	v.Add(v, new(big.Int).Rsh(c.den, 1))
 	return v.Quo(v, c.den)
 }
 
-// low64 cuts a number to its low 64 bits in two's complement.
+// low64 returns the low 64 bits of a number in two's complement.
 func low64(v *big.Int) uint64 {
 	mask := new(big.Int).SetUint64(math.MaxUint64)
 	return new(big.Int).And(v, mask).Uint64()
