@@ -11,25 +11,25 @@ import (
 	"pmdaderived/pdu"
 )
 
-// AgentView is what the agent that a pmcd has says of its definitions.
+// AgentView is what the agent of a pmcd says of its definitions.
 type AgentView struct {
 	Rows       map[string]DefinitionRow // by the name of the definition
-	fileErrors map[string]string        // why files and directories were not read, or not to their end, by path
+	fileErrors map[string]string        // by path: why a file or directory was not read completely
 }
 
-// DefinitionRow is a definition as the agent has it: its values of derived.control.definition, by the rest of their names.
+// DefinitionRow has the values of derived.control.definition.* for one definition, by the rest of the metric's name.
 type DefinitionRow map[string]pdu.Value
 
 func (r DefinitionRow) Text(column string) string { return stringOf(r[column]) }
 
-// Since is a time to the millisecond; false if there is none.
+// Since returns a time to the millisecond; ok is false if there is none.
 func (r DefinitionRow) Since(column string) (string, bool) {
 	v, ok := r[column]
 	passed := time.Duration(math.Float64frombits(v.Bits) * float64(time.Millisecond))
 	return passed.Round(time.Millisecond).String(), ok
 }
 
-// AgentView asks the agent for its definitions; nil if pmcd has no agent, or it is an archive.
+// AgentView asks the agent for its definitions. It returns nil if pmcd has no agent, or for an archive.
 func (c *Collector) AgentView(ctx context.Context) (*AgentView, error) {
 	if c.Archive != nil {
 		return nil, nil
@@ -76,7 +76,7 @@ func (c *Collector) AgentView(ctx context.Context) (*AgentView, error) {
 
 func stringOf(v pdu.Value) string { return strings.TrimRight(string(v.Bytes), "\x00") }
 
-// Unread is why the agent could not read a file, or a directory that it is in; empty if it could, or does not try.
+// Unread returns why the agent could not read a file, or a directory above it; "" if it could, or does not read it.
 func (v *AgentView) Unread(file string) string {
 	for path := file; ; path = filepath.Dir(path) {
 		if text := v.fileErrors[path]; text != "" {

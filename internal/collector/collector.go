@@ -18,10 +18,10 @@ import (
 	"pmdaderived/pmda/pmapi"
 )
 
-// dialTimeout is how long a person waits for a pmcd that does not greet.
+// dialTimeout is how long Connect waits for pmcd's greeting.
 const dialTimeout = 10 * time.Second
 
-// Metrics is what a sub-command asks of a pmcd or an archive.
+// Metrics is what sub-commands ask a pmcd or an archive.
 type Metrics interface {
 	session.Source
 	Desc(ctx context.Context, id pdu.PMID) (pdu.Desc, error)
@@ -29,20 +29,20 @@ type Metrics interface {
 	Fetch(ctx context.Context, ids []pdu.PMID) (*pmapi.Result, error)
 }
 
-// Collector is the pmcd that a sub-command asks, or an archive.
+// Collector is a pmcd, or an archive in its place.
 type Collector struct {
 	Metrics
-	Archive     *Archive // nil: a pmcd
+	Archive     *Archive // nil: it is a pmcd
 	closeSource func() error
-	childrenOf  map[string][]pmapi.Child // of nodes of the name space that were asked about
+	childrenOf  map[string][]pmapi.Child // children of nodes of the name space that have been looked up
 }
 
-// FromArchive is a collector that is an archive.
+// FromArchive returns an archive as a collector.
 func FromArchive(p *Archive) *Collector {
 	return &Collector{Metrics: p.Source, Archive: p, closeSource: p.Archive.Close, childrenOf: map[string][]pmapi.Child{}}
 }
 
-// Connect connects to a pmcd.
+// Connect connects to a pmcd. spec is as in the option --pmcd.
 func Connect(ctx context.Context, spec string) (*Collector, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -53,10 +53,10 @@ func Connect(ctx context.Context, spec string) (*Collector, error) {
 	return &Collector{Metrics: conn, closeSource: conn.Close, childrenOf: map[string][]pmapi.Child{}}, nil
 }
 
-// Close ends the connection: nothing is lost with it.
+// Close closes the connection or the archive.
 func (c *Collector) Close() { _ = c.closeSource() }
 
-// Where says for a message where the metrics are.
+// Where returns where the metrics are, for a message.
 func (c *Collector) Where() string {
 	if c.Archive != nil {
 		return "in the archive"
@@ -64,7 +64,8 @@ func (c *Collector) Where() string {
 	return "on this host"
 }
 
-// Sample binds definitions and takes one sample of those named that have a value at once; the others are nil.
+// Sample binds definitions, and takes one sample of the named metrics. A metric that needs earlier samples, or has an
+// error, is nil in the result.
 func (c *Collector) Sample(
 	ctx context.Context, defs []served.Definition, language derived.Language, names ...string,
 ) (*session.Session, []*derived.Metric, error) {
@@ -90,15 +91,15 @@ func (c *Collector) Sample(
 	return session, metrics, session.Sample(ctx, time.Now())
 }
 
-// MetricValues is what pmcd says of a metric.
+// MetricValues has the values of a metric, or why there are none.
 type MetricValues struct {
 	ID         pdu.PMID
-	LookupCode pdu.Code // < 0: why there is no such metric
+	LookupCode pdu.Code // < 0: why there are no values
 	Code       pdu.Code // < 0: why there are no values
 	Values     []pdu.Value
 }
 
-// CountText says how many values there are.
+// CountText returns how many values there are, for a message.
 func (f *MetricValues) CountText() string {
 	switch {
 	case f.Code < 0:
@@ -109,7 +110,7 @@ func (f *MetricValues) CountText() string {
 	return plural.Of(len(f.Values), "value")
 }
 
-// Values fetches metrics, the agent's own among them. Those that do not exist are no error.
+// Values fetches metrics by name. A metric that does not exist is no error.
 func (c *Collector) Values(ctx context.Context, names ...string) ([]MetricValues, error) {
 	found, err := c.LookupNames(ctx, names)
 	if err != nil {
@@ -134,7 +135,7 @@ func (c *Collector) Values(ctx context.Context, names ...string) ([]MetricValues
 	for i := range all {
 		if all[i].LookupCode == 0 {
 			all[i].Code, all[i].Values = res.Sets[next].Code, slices.Clone(res.Sets[next].Values)
-			for j := range all[i].Values { // they belong to the connection
+			for j := range all[i].Values { // the connection reuses their memory
 				all[i].Values[j].Bytes = bytes.Clone(all[i].Values[j].Bytes)
 			}
 			next++
@@ -143,7 +144,7 @@ func (c *Collector) Values(ctx context.Context, names ...string) ([]MetricValues
 	return all, nil
 }
 
-// InstanceNames are the external names of the instances of a metric.
+// InstanceNames returns the external names of a metric's instances.
 func (c *Collector) InstanceNames(ctx context.Context, id pdu.PMID) (map[pdu.Inst]string, error) {
 	desc, err := c.Desc(ctx, id)
 	if err != nil {
@@ -160,8 +161,8 @@ func (c *Collector) InstanceNames(ctx context.Context, id pdu.PMID) (map[pdu.Ins
 	return names, nil
 }
 
-// Similar gives the metric whose name is almost the one that somebody wrote: each component may differ in few letters. It is ""
-// if none is similar, or if there is one of that very name.
+// Similar returns the metric with a name similar to this one: each component may differ in a few letters. It returns ""
+// if there is none, or if the metric itself exists.
 func (c *Collector) Similar(ctx context.Context, name string) string {
 	prefix := ""
 	parts := strings.Split(name, ".")

@@ -12,16 +12,16 @@ import (
 	"pmdaderived/pmda/pmapi/archive"
 )
 
-// Selection selects a part of an archive, as command lines do.
+// Selection selects a part of an archive, with the options of PCP's tools.
 type Selection struct {
-	Paths    []string // none: a pmcd is asked
+	Paths    []string // of the archives
 	Window   timewindow.Options
 	Zone     string // -Z
 	HostZone bool   // -z
 	Every    time.Duration
 }
 
-// Archive is an archive that a sub-command asks in place of a pmcd, and the part of it that is asked for.
+// Archive is an open archive with the selected part.
 type Archive struct {
 	*archive.Archive
 	*replay.Source
@@ -30,10 +30,10 @@ type Archive struct {
 	Zone   *time.Location
 }
 
-// WindowError is about options that select no part of an archive.
+// WindowError is an error of options that select no part of an archive.
 type WindowError struct{ error }
 
-// Open opens the archive that is selected.
+// Open opens the selected archive. The caller closes it.
 func (o *Selection) Open() (*Archive, error) {
 	a, err := archive.Open(o.Paths...)
 	if err != nil {
@@ -47,7 +47,7 @@ func (o *Selection) Open() (*Archive, error) {
 	return p, nil
 }
 
-// selectPart finds out which part of the archive is meant.
+// selectPart computes the selected part.
 func (p *Archive) selectPart(o *Selection) (err error) {
 	zone := o.Zone
 	if label := p.Archive.LogLabels()[0]; o.HostZone {
@@ -67,12 +67,12 @@ func (p *Archive) selectPart(o *Selection) (err error) {
 	return nil
 }
 
-// FormatTime is a time in the zone that is asked for.
+// FormatTime formats a time in the selected zone.
 func (p *Archive) FormatTime(t time.Time) string {
 	return t.In(p.Zone).Format("2006-01-02 15:04:05.000")
 }
 
-// sampleUntilValues takes samples until all of some metrics have values, a limited number.
+// sampleUntilValues takes samples, up to a limit, until all metrics have values.
 func (p *Archive) sampleUntilValues(ctx context.Context, s *session.Session, watched []*derived.Metric) error {
 	const most = 1000
 	n := 0
@@ -86,7 +86,7 @@ func (p *Archive) sampleUntilValues(ctx context.Context, s *session.Session, wat
 		return replay.ErrEnough
 	})
 	if err == nil && n == 0 {
-		err = s.Sample(ctx, p.Window.Origin) // of what has no operands
+		err = s.Sample(ctx, p.Window.Origin) // of metrics without operands
 	}
 	return err
 }

@@ -11,7 +11,7 @@ import (
 	"pmdaderived/pmda/pmapi"
 )
 
-// unreachable says of a connection that was not made what a person can do about it.
+// unreachable returns the error of a failed connection in words that say what to do.
 func unreachable(err error) error {
 	at := ""
 	if failed, ok := errors.AsType[*pmapi.OpError](err); ok {
@@ -38,7 +38,7 @@ func unreachable(err error) error {
 	return errors.New(text)
 }
 
-// isThisHost reports whether an address, as in [pmapi.OpError], is a socket of this host or a loopback address.
+// isThisHost reports whether an address, as in [pmapi.OpError], is a unix socket or a loopback address.
 func isThisHost(at string) bool {
 	if strings.HasPrefix(at, "unix:/") || strings.HasPrefix(at, pmapi.NetworkLocal+":/") {
 		return true

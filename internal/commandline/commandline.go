@@ -9,15 +9,15 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// NewFlags makes the options of a command, of which there are none yet.
+// NewFlags makes a set without options.
 func NewFlags() *pflag.FlagSet {
 	flags := pflag.NewFlagSet(Name, pflag.ContinueOnError)
 	flags.Usage = func() {} // pflag prints nothing itself
 	return flags
 }
 
-// Parse reads a command line and returns its operands. The error is pflag.ErrHelp for -? and --help; any other says
-// what is wrong in the words of this program.
+// Parse reads a command line and returns its operands. The error is pflag.ErrHelp for -? and --help. Any other error is
+// a message in the words of this program.
 func Parse(flags *pflag.FlagSet, args []string) (operands []string, err error) {
 	err = flags.Parse(args)
 	if err == nil {
@@ -42,13 +42,13 @@ func Parse(flags *pflag.FlagSet, args []string) (operands []string, err error) {
 		}
 		return nil, fmt.Errorf("option %s: %w", names(e.GetFlag()), e.Unwrap())
 	}
-	if errors.Is(err, pflag.ErrHelp) { // pflag takes -h for --help where it is no option
+	if errors.Is(err, pflag.ErrHelp) { // pflag returns it for -h, too, if that is no option
 		return nil, errors.New("unknown option -h")
 	}
 	return nil, err
 }
 
-// names are those of an option: "-d, --domain".
+// names returns the names of an option: "-d, --domain".
 func names(f *pflag.Flag) string {
 	if f.Shorthand == "" {
 		return "--" + f.Name
@@ -56,10 +56,10 @@ func names(f *pflag.Flag) string {
 	return "-" + f.Shorthand + ", --" + f.Name
 }
 
-// helpColumn is where the usage text explains an option, as in the texts of PCP's own programs.
+// helpColumn is the column in which the usage text explains an option, as in PCP's own programs.
 const helpColumn = 24
 
-// Usage writes a usage text: how the command is called, and its options.
+// Usage writes a usage text. call says how the command is called.
 func Usage(w io.Writer, flags *pflag.FlagSet, call string) error {
 	var b strings.Builder
 	b.WriteString("Usage: " + call + "\nOptions:\n")

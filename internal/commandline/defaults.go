@@ -8,25 +8,25 @@ import (
 	"pmdaderived/pmda/pmapi"
 )
 
-// Name is what the program is called in messages.
+// Name is the name of the program in messages.
 const Name = "pmdaderived"
 
-// Exit codes.
+// Exit codes of the program.
 const (
 	ExitOK      = 0
 	ExitFailure = 1 // something went wrong
-	ExitUsage   = 2 // the command line makes no sense
+	ExitUsage   = 2 // the command line is wrong
 )
 
-// Domain is the agent's domain.
+// Domain is the default domain of the agent.
 const Domain = 510
 
-// StateFile is where metric identifiers are remembered.
+// StateFile returns the default path of the file in which the agent saves metric identifiers.
 func StateFile(conf config.PCPConf) string {
 	return filepath.Join(conf.VarDir, "config", "pmda", "derived.identities")
 }
 
-// PMCD is the unix socket of the pmcd that this host runs, and probably started us.
+// PMCD returns the default address of pmcd: the unix socket of this host's pmcd.
 func PMCD(conf config.PCPConf, getenv func(string) string) string {
 	if socket := getenv("PMCD_SOCKET"); socket != "" {
 		return "unix:" + socket
@@ -34,7 +34,7 @@ func PMCD(conf config.PCPConf, getenv func(string) string) string {
 	return "unix:" + filepath.Join(conf.RunDir, "pmcd.socket")
 }
 
-// Dial connects to a pmcd.
+// Dial connects to the pmcd at an address as in the option --pmcd.
 func Dial(ctx context.Context, spec string, opts ...pmapi.Option) (*pmapi.Conn, error) {
 	network, address, err := pmapi.ParseAddress(spec)
 	if err != nil {

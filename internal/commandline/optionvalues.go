@@ -13,7 +13,7 @@ import (
 	"pmdaderived/pmda/pmapi"
 )
 
-// Choice takes one of several words.
+// Choice reads one of some words.
 func Choice(set func(word string), words ...string) func(string) error {
 	return func(arg string) error {
 		if !slices.Contains(words, arg) {
@@ -25,7 +25,7 @@ func Choice(set func(word string), words ...string) func(string) error {
 	}
 }
 
-// PathList takes paths, separated by colons; an empty list is none at all, not the default one.
+// PathList reads paths separated by colons. An empty list means no paths, not the default ones.
 func PathList(to *[]string) func(string) error {
 	return func(arg string) error {
 		*to = append([]string{}, config.SplitPaths(arg)...)
@@ -33,7 +33,7 @@ func PathList(to *[]string) func(string) error {
 	}
 }
 
-// Address takes that of a pmcd.
+// Address reads the address of a pmcd.
 func Address(to *string) func(string) error {
 	return func(arg string) error {
 		_, _, err := pmapi.ParseAddress(arg)
@@ -44,7 +44,7 @@ func Address(to *string) func(string) error {
 	}
 }
 
-// Duration reads an interval of at least some time: "10s", "500ms", "1min", a plain number of seconds.
+// Duration reads an interval that is not shorter than least: "10s", "500ms", "1min", or a number of seconds.
 func Duration(d *time.Duration, least time.Duration) func(string) error {
 	return func(arg string) error {
 		v, err := timewindow.ParseInterval(arg)
@@ -59,7 +59,7 @@ func Duration(d *time.Duration, least time.Duration) func(string) error {
 	}
 }
 
-// NonFinite is --non-finite, of the daemon, eval and replay.
+// NonFinite adds the option --non-finite, which the daemon, eval and replay have.
 func NonFinite(f *pflag.FlagSet, serve *bool) {
 	f.Func("non-finite", "values that are infinite or not a number: `WORD` is drop or serve",
 		Choice(func(word string) { *serve = word == "serve" }, "drop", "serve"))

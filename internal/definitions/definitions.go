@@ -14,28 +14,28 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Parsed is the definitions of a path list, with what is wrong in its files.
+// Parsed has the definitions of files, and the problems of these files.
 type Parsed struct {
 	config.Loaded
-	All      []served.Definition // one for each of Loaded.Definitions
+	All      []served.Definition // in the order of Loaded.Definitions
 	Language derived.Language
 }
 
 const (
 	control       = "#control "
-	optionNoValue = "option_novalue" // that of libpcp's options that says what a definition means
+	optionNoValue = "option_novalue" // the only option of libpcp that changes values
 )
 
-// Reader is what definitions are read from, and how.
+// Reader reads definition files.
 type Reader struct {
 	Paths  []string // nil: the default ones
 	Conf   config.PCPConf
-	Before []served.Definition      // parsed once: what is in them still is not parsed again
-	Called func(path string) string // what files and directories are called; nil: as they are
+	Before []served.Definition      // the result of the last Read: unchanged definitions are not parsed again
+	Called func(path string) string // returns the name of a file in messages; nil: its path
 }
 
-// Read reads files and parses what is in them. Nothing parsed holds on to the text of a file, since most of it
-// outlives many of them.
+// Read reads files and parses their definitions. The result does not refer to the text of a file, because a definition
+// may outlive many versions of its file.
 func (f Reader) Read() Parsed {
 	known := make(map[string]*derived.Definition, len(f.Before))
 	for _, d := range f.Before {
@@ -62,7 +62,7 @@ func (f Reader) Read() Parsed {
 	r.applyControls(f.Conf.InDomConfig)
 	r.All = make([]served.Definition, 0, len(r.Definitions))
 	for _, d := range r.Definitions {
-		parsed, place := known[d.Name], d.ExprLocation // the last that was taken
+		parsed, place := known[d.Name], d.ExprLocation // of several with this name, the last counts
 		r.All = append(r.All, served.Definition{
 			Definition: parsed,
 			OneLine:    d.OneLine,
@@ -79,8 +79,8 @@ func (f Reader) Read() Parsed {
 	return r
 }
 
-// applyControls finds out what the site has configured about the language: the last control line of an option counts, and
-// inDoms is the file of equivalent instance domains.
+// applyControls reads the control lines, of which the last one with an option counts, and the file of equivalent
+// instance domains.
 func (r *Parsed) applyControls(inDoms string) {
 	for _, c := range r.Controls {
 		p := &config.Problem{
@@ -110,7 +110,7 @@ func (r *Parsed) applyControls(inDoms string) {
 	}
 }
 
-// ByName are the definitions by their names.
+// ByName returns the definitions by name.
 func (r *Parsed) ByName() map[string]served.Definition {
 	all := make(map[string]served.Definition, len(r.All))
 	for _, d := range r.All {
@@ -119,7 +119,7 @@ func (r *Parsed) ByName() map[string]served.Definition {
 	return all
 }
 
-// InFiles are the definitions as they stand in their files, by their names.
+// InFiles returns the definitions with their places in files, by name.
 func (r *Parsed) InFiles() map[string]*config.Definition {
 	all := make(map[string]*config.Definition, len(r.Definitions))
 	for _, d := range r.Definitions {
@@ -128,7 +128,7 @@ func (r *Parsed) InFiles() map[string]*config.Definition {
 	return all
 }
 
-// Derived are definitions without what the agent says of them.
+// Derived returns definitions in the form of package derived.
 func Derived(defs []served.Definition) []*derived.Definition {
 	all := make([]*derived.Definition, len(defs))
 	for i, d := range defs {
@@ -137,7 +137,7 @@ func Derived(defs []served.Definition) []*derived.Definition {
 	return all
 }
 
-// WithUsed gives definitions and those of all that they use, directly or not.
+// WithUsed returns defs and all definitions that they use, directly or not.
 func WithUsed(all map[string]served.Definition, defs ...served.Definition) []served.Definition {
 	taken := make(map[string]bool, len(defs))
 	var used []served.Definition
@@ -157,7 +157,7 @@ func WithUsed(all map[string]served.Definition, defs ...served.Definition) []ser
 	return used
 }
 
-// ForeignMetrics are the metrics that definitions use and none of them defines, sorted.
+// ForeignMetrics returns the metrics that definitions use and none of them defines, sorted.
 func ForeignMetrics(defs []served.Definition) []string {
 	own := make(map[string]bool, len(defs))
 	for _, d := range defs {
@@ -175,7 +175,7 @@ func ForeignMetrics(defs []served.Definition) []string {
 	return slices.Compact(names)
 }
 
-// MissingMetrics are the metrics that definitions use and the collector does not have, sorted.
+// MissingMetrics returns the metrics that definitions use and the collector does not have, sorted.
 func MissingMetrics(defs []served.Definition, catalog *operand.Catalog) []string {
 	return slices.DeleteFunc(ForeignMetrics(defs), func(name string) bool {
 		_, err := catalog.Desc(name)

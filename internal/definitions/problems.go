@@ -28,7 +28,7 @@ const (
 	CodeUnusable    = "unusable"
 )
 
-// CodeOf is the code of a problem, whatever found it.
+// CodeOf returns the code of a problem.
 func CodeOf(p *config.Problem) string {
 	var fault *derived.Error
 	var syntaxError *syntax.Error
@@ -52,7 +52,7 @@ func CodeOf(p *config.Problem) string {
 	return CodeLine
 }
 
-// Hints are notes below syntax errors: what they may come from.
+// Hints returns notes about the probable causes of syntax errors.
 func (r *Parsed) Hints() []*config.Problem {
 	codes := map[syntax.HintKind]string{
 		syntax.HintFunction: CodeNoFunction, syntax.HintParenthesis: CodeUnclosed, syntax.HintLanguage: CodeHint,
@@ -70,7 +70,7 @@ func (r *Parsed) Hints() []*config.Problem {
 	return found
 }
 
-// ErrorOf is why a definition of that name could not be read, nil if there is none.
+// ErrorOf returns the error of a definition that could not be read, nil if there is none.
 func (r *Parsed) ErrorOf(name string) *config.Problem {
 	for _, p := range r.Problems {
 		if p.Name == name && p.Severity == config.Error {
@@ -80,7 +80,7 @@ func (r *Parsed) ErrorOf(name string) *config.Problem {
 	return nil
 }
 
-// MalformedLine is what is wrong with a line that begins with a name and does not define it, nil if there is none.
+// MalformedLine returns the problem of a line that begins with a name and does not define it, nil if there is none.
 func (r *Parsed) MalformedLine(name string) *config.Problem {
 	for _, p := range r.Problems {
 		if p.Severity != config.Error || p.Name != "" || p.Pos.Line == 0 {
@@ -94,7 +94,7 @@ func (r *Parsed) MalformedLine(name string) *config.Problem {
 	return nil
 }
 
-// ProblemOf places a fault in the file.
+// ProblemOf returns a fault as a problem with its place in the file.
 func ProblemOf(d *config.Definition, f served.Fault) *config.Problem {
 	p := ProblemAt(d, f.Offset)
 	p.Msg, p.Err = f.Message, f.Err
@@ -104,7 +104,7 @@ func ProblemOf(d *config.Definition, f served.Fault) *config.Problem {
 	return p
 }
 
-// ProblemAt is a problem of a definition at a byte of its expression; -1: at its name.
+// ProblemAt returns a problem at a byte of a definition's expression; -1 means its name.
 func ProblemAt(d *config.Definition, offset int) *config.Problem {
 	p := d.ExprLocation.Problem(d.Expr, offset)
 	p.Name = d.Name
