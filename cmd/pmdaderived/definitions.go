@@ -33,7 +33,10 @@ func newDefinitionSource(o *options, log logrus.FieldLogger) *definitionSource {
 // load returns what the files say now, or once more what they said before while they are being written.
 // Problems are logged when they are new.
 func (s *definitionSource) load() served.Config {
-	r := definitions.Reader{Paths: s.options.paths, Conf: s.options.conf, Before: s.last.Definitions, Called: config.Printable}.Read()
+	r := definitions.Reader{
+		Paths: s.options.paths, Conf: s.options.conf, Before: s.last.Definitions,
+		Called: config.Printable,
+	}.Read()
 	if !s.watcher.RecordLoad(&r.Loaded) {
 		return s.last
 	}
@@ -48,7 +51,8 @@ func (s *definitionSource) load() served.Config {
 	}
 	told := make(map[string]bool, len(r.Problems))
 	for _, p := range r.Problems {
-		if secret[p.Pos.File] && p.Path == "" || p.Path == s.options.conf.InDomConfig && mayQuoteFile(p.Err) && config.Secret(p.Path) {
+		if secret[p.Pos.File] && p.Path == "" || p.Path == s.options.conf.InDomConfig && mayQuoteFile(p.Err) &&
+			config.Secret(p.Path) {
 			at := config.Position{File: p.Pos.File, Line: p.Pos.Line}
 			p = &config.Problem{Pos: at, Severity: p.Severity, Name: p.Name, Msg: served.HiddenProblem}
 		}
@@ -62,7 +66,10 @@ func (s *definitionSource) load() served.Config {
 		if s.logged[text] {
 			continue
 		}
-		level := map[config.Severity]logrus.Level{config.Error: logrus.ErrorLevel, config.Warning: logrus.WarnLevel, config.Note: logrus.InfoLevel}
+		level := map[config.Severity]logrus.Level{
+			config.Error: logrus.ErrorLevel, config.Warning: logrus.WarnLevel,
+			config.Note: logrus.InfoLevel,
+		}
 		s.log.WithField("file", p.Pos.File).WithError(p).Log(level[p.Severity], "problem in the definition files")
 	}
 	s.last, s.logged = c, told

@@ -78,24 +78,29 @@ func (o *options) define() {
 	f := o.flags
 	f.Lookup("debug").Usage = "log every PDU, whatever `SPEC` says"
 	f.Lookup("helptext").Usage = "accepted and ignored: help texts are not in a `FILE` but part of the definitions"
-	f.FuncP("config", "c", "read definitions from the files and directories in `PATHS`, separated by colons", commandline.PathList(&o.paths))
-	f.Func("interval", "shortest `TIME` that delta() and rate() cover in the first fetch of a client; 0: they have no values then",
+	f.FuncP("config", "c", "read definitions from the files and directories in `PATHS`, separated by colons",
+		commandline.PathList(&o.paths))
+	f.Func("interval", "shortest `TIME` that delta() and rate() cover in the first fetch of a client; 0: they have "+
+		"no values then",
 		commandline.Duration(&o.agent.Interval, 0))
 	f.Func("log-level", "`LEVEL` of the log: error, warn, info or debug", o.setLogLevel)
 	f.Func("mmv", "export metrics about the agent as mmv.`NAME`, through pmdammv(1), or off", o.setMMV)
 	commandline.NonFinite(f, &o.agent.NonFinite)
 	f.Func("pmcd", "get the operands from the pmcd at the address `SPEC`", commandline.Address(&o.pmcd))
-	f.Func("protect", "`NAMES` of metrics and subtrees that only users known to pmcd may see, separated by commas", o.setProtected)
+	f.Func("protect", "`NAMES` of metrics and subtrees that only users known to pmcd may see, separated by commas",
+		o.setProtected)
 	f.StringVar(&o.agent.StateFile, "state", o.agent.StateFile, "keep metric identifiers in `FILE`")
 	f.BoolVarP(&o.version, "version", "V", false, "print the version")
 }
 
 func (o *options) usage(w io.Writer) error {
-	call := fmt.Sprintf("%s [options]\n       %[1]s COMMAND [options] [operands]\n\nSub-commands (%[1]s help COMMAND shows its options):\n", commandline.Name)
+	call := fmt.Sprintf("%s [options]\n       %[1]s COMMAND [options] [operands]\n\nSub-commands (%[1]s help COMMAND "+
+		"shows its options):\n", commandline.Name)
 	for _, c := range command.Summaries() {
 		call += fmt.Sprintf("  %-22s%s\n", c.Name+" "+c.Operands, c.Help)
 	}
-	return commandline.Usage(w, o.flags, call+"\nWithout a sub-command the program is the agent. pmcd starts it with these options.\n")
+	return commandline.Usage(w, o.flags, call+"\nWithout a sub-command the program is the agent. pmcd starts it with "+
+		"these options.\n")
 }
 
 // printProgramUsage writes the usage text, which is the same on every host.

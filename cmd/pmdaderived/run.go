@@ -28,7 +28,9 @@ import (
 
 // run is the whole program: the agent, or the sub-command that args begin with. It returns the exit
 // code. Nothing but what a person asked for is written to stdout: for pmcd it is the pipe.
-func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
+func run(
+	ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer,
+) int {
 	commands := command.Program{Getenv: getenv, Usage: printProgramUsage, Stdin: stdin, Stdout: stdout, Stderr: stderr}
 	if status, known := commands.Run(ctx, args); known {
 		return status
@@ -94,7 +96,8 @@ func daemon(ctx context.Context, o *options) error {
 	var beside []func(context.Context)
 	var a *agent.Agent
 	var failed error
-	if err = pmda.UntilHangup(ctx, in, shutdownTimeout, func() { a, beside, failed = prepare(o, log, hup) }); err == nil && failed != nil {
+	err = pmda.UntilHangup(ctx, in, shutdownTimeout, func() { a, beside, failed = prepare(o, log, hup) })
+	if err == nil && failed != nil {
 		return failed
 	}
 	if err == nil {
@@ -118,7 +121,9 @@ func daemon(ctx context.Context, o *options) error {
 
 // prepare opens the log, reads configuration and state, and makes the agent, with what runs beside its request loop. It
 // may wait for a disk. An error has been logged.
-func prepare(o *options, log *logrus.Logger, hup <-chan os.Signal) (a *agent.Agent, beside []func(context.Context), err error) {
+func prepare(
+	o *options, log *logrus.Logger, hup <-chan os.Signal,
+) (a *agent.Agent, beside []func(context.Context), err error) {
 	if err := pmda.OpenLog(o.standard.LogFile, commandline.Name, time.Now()); err != nil {
 		log.WithError(err).Warn("no log file, logging to standard error")
 	}
@@ -126,7 +131,8 @@ func prepare(o *options, log *logrus.Logger, hup <-chan os.Signal) (a *agent.Age
 		"version": version(), "domain": o.standard.Domain, "user": os.Getuid(), "config": o.paths, "pmcd": o.pmcd,
 	}).Info("started")
 	if o.conf.NotReady(o.standard.Domain) {
-		err := errors.New("pmcd sends no requests to an agent with the word notready in its line; remove the word and send SIGHUP to pmcd")
+		err := errors.New("pmcd sends no requests to an agent with the word notready in its line; remove the word " +
+			"and send SIGHUP to pmcd")
 		log.WithError(err).WithField("file", o.conf.PMCDConf).Error("exiting")
 		return nil, nil, err
 	}

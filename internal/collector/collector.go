@@ -39,7 +39,10 @@ type Collector struct {
 
 // FromArchive returns an archive as a collector.
 func FromArchive(p *Archive) *Collector {
-	return &Collector{Metrics: p.Source, Archive: p, closeSource: p.Archive.Close, childrenOf: map[string][]pmapi.Child{}}
+	return &Collector{
+		Metrics: p.Source, Archive: p, closeSource: p.Archive.Close,
+		childrenOf: map[string][]pmapi.Child{},
+	}
 }
 
 // Connect connects to a pmcd. spec is as in the option --pmcd.
@@ -76,7 +79,8 @@ func (c *Collector) Sample(
 	metrics := make([]*derived.Metric, len(names))
 	var watched []*derived.Metric
 	for i, name := range names {
-		if m, ok := session.Set().Lookup(name); ok && m.Err == nil && m.Needs().History == 0 && len(m.Needs().Windows) == 0 {
+		if m, ok := session.Set().Lookup(name); ok && m.Err == nil && m.Needs().History == 0 &&
+			len(m.Needs().Windows) == 0 {
 			metrics[i] = m
 			watched = append(watched, m)
 		}

@@ -76,15 +76,16 @@ func (p *Archive) FormatTime(t time.Time) string {
 func (p *Archive) sampleUntilValues(ctx context.Context, s *session.Session, watched []*derived.Metric) error {
 	const most = 1000
 	n := 0
-	err := replay.NewPlayer(p.Source, s).Play(ctx, replay.Options{Start: p.Window.Origin, End: p.Window.End}, func(s *session.Session, _ time.Time) error {
-		n++
-		for _, m := range watched {
-			if s.Value(m).Len() == 0 && n < most {
-				return nil
+	err := replay.NewPlayer(p.Source, s).Play(ctx, replay.Options{Start: p.Window.Origin, End: p.Window.End},
+		func(s *session.Session, _ time.Time) error {
+			n++
+			for _, m := range watched {
+				if s.Value(m).Len() == 0 && n < most {
+					return nil
+				}
 			}
-		}
-		return replay.ErrEnough
-	})
+			return replay.ErrEnough
+		})
 	if err == nil && n == 0 {
 		err = s.Sample(ctx, p.Window.Origin) // of metrics without operands
 	}

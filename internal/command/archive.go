@@ -25,10 +25,11 @@ type archiveOptions struct {
 
 // archiveOption is -a.
 func (t *invocation) archiveOption() {
-	t.flags.FuncP("archive", "a", "ask the archives in `FILES`, several or those of a folder, instead of a pmcd", func(arg string) error {
-		t.archive.Paths = append(t.archive.Paths, arg)
-		return nil
-	})
+	t.flags.FuncP("archive", "a", "ask the archives in `FILES`, several or those of a folder, instead of a pmcd",
+		func(arg string) error {
+			t.archive.Paths = append(t.archive.Paths, arg)
+			return nil
+		})
 }
 
 // timeOptions are those that select a part of an archive.
@@ -47,11 +48,12 @@ func (t *invocation) timeOptions() {
 	text(&o.Window.Align, "align", "A", "begin at a multiple of this `TIME`")
 	text(&o.Window.Origin, "origin", "O", "take the first sample at this `TIME`")
 	text(&o.Zone, "timezone", "Z", "read and print times in this `ZONE`, as in the variable TZ")
-	t.flags.BoolFuncP("hostzone", "z", "read and print times in the zone of the archive's host", func(arg string) (err error) {
-		o.onlyArchive = cmp.Or(o.onlyArchive, "-z")
-		o.HostZone, err = strconv.ParseBool(arg)
-		return err
-	})
+	t.flags.BoolFuncP("hostzone", "z", "read and print times in the zone of the archive's host",
+		func(arg string) (err error) {
+			o.onlyArchive = cmp.Or(o.onlyArchive, "-z")
+			o.HostZone, err = strconv.ParseBool(arg)
+			return err
+		})
 }
 
 // intervalOption is -t, the time between samples.
@@ -144,7 +146,8 @@ func (t *invocation) printTicks(w io.Writer, all []replay.Ticks) {
 			over = "over " + timeText(time.Duration(span)*ticks.Window.Every)
 		}
 		fmt.Fprintf(w, "%s %s, every %s: the archive has %d of %s (records with all operands).\n",
-			ticks.Window.Func, over, timeText(ticks.Window.Every), ticks.Recorded, plural.Of(int(ticks.Possible), "sample"))
+			ticks.Window.Func, over, timeText(ticks.Window.Every), ticks.Recorded,
+			plural.Of(int(ticks.Possible), "sample"))
 	}
 }
 

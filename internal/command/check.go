@@ -31,20 +31,25 @@ const allWarnings = "all"
 func runCheck(ctx context.Context, t *invocation, args []string) int {
 	var offline, asJSON, all, portable bool
 	var treat treatment
-	t.flags.FuncP("config", "c", "the agent reads the files and directories in `PATHS`, separated by colons", commandline.PathList(&t.paths))
-	t.flags.BoolVar(&all, "all", false, "show all messages about a file, and each shipped definition that waits for metrics")
+	t.flags.FuncP("config", "c", "the agent reads the files and directories in `PATHS`, separated by colons",
+		commandline.PathList(&t.paths))
+	t.flags.BoolVar(&all, "all", false, "show all messages about a file, and each shipped definition that waits for "+
+		"metrics")
 	t.flags.BoolVar(&offline, "offline", false, "do not contact pmcd: check the text only")
-	t.flags.BoolVar(&portable, "portable", false, "warn about what clients cannot compute themselves, or only since PCP 6.3 or 7.2")
+	t.flags.BoolVar(&portable, "portable", false,
+		"warn about what clients cannot compute themselves, or only since PCP 6.3 or 7.2")
 	t.flags.BoolVar(&asJSON, "json", false, "print the problems as a JSON array")
-	t.flags.Func("werror", "treat warnings as errors: all, or those with the `CODES` in this list", func(arg string) error {
-		if arg == allWarnings {
-			treat.allErrors = true
-			return nil
-		}
-		return parseCodes(arg, &treat.errors)
-	})
+	t.flags.Func("werror", "treat warnings as errors: all, or those with the `CODES` in this list",
+		func(arg string) error {
+			if arg == allWarnings {
+				treat.allErrors = true
+				return nil
+			}
+			return parseCodes(arg, &treat.errors)
+		})
 	t.flags.Lookup("werror").NoOptDefVal = allWarnings
-	t.flags.Func("ignore", "hide warnings and notes with the `CODES` in this list", func(arg string) error { return parseCodes(arg, &treat.ignored) })
+	t.flags.Func("ignore", "hide warnings and notes with the `CODES` in this list",
+		func(arg string) error { return parseCodes(arg, &treat.ignored) })
 	t.archiveOption()
 	t.pmcdOption()
 	paths, exit, done := t.parse(args)
@@ -137,7 +142,8 @@ func (c *checkedFiles) problems(ctx context.Context, h *lintHost, all bool) []*c
 		o.Host, o.Archive = h, h.Archive != nil
 	}
 	waiting := map[string][]served.Definition{}
-	for _, f := range served.Check(c.All, agent.OwnMetrics(commandline.Domain), o.Catalog, c.Language, agent.MaxOperands) {
+	own := agent.OwnMetrics(commandline.Domain)
+	for _, f := range served.Check(c.All, own, o.Catalog, c.Language, agent.MaxOperands) {
 		d := byName[f.Definition.Name]
 		p := definitions.ProblemOf(d, f)
 		file := p.Pos.File
@@ -153,13 +159,15 @@ func (c *checkedFiles) problems(ctx context.Context, h *lintHost, all bool) []*c
 		}
 		found = append(found, p)
 		if h != nil && absent {
-			if more := rememberedProblem(p, f.Definition.Text, h.identities, time.Since(c.modified[file])); more != nil {
+			age := time.Since(c.modified[file])
+			if more := rememberedProblem(p, f.Definition.Text, h.identities, age); more != nil {
 				found = append(found, more)
 			}
 		}
 	}
 	for file, defs := range waiting {
-		found = append(found, waitingProblem(file, defs, definitions.MissingMetrics(definitions.WithUsed(c.ByName(), defs...), catalog)))
+		found = append(found, waitingProblem(file, defs,
+			definitions.MissingMetrics(definitions.WithUsed(c.ByName(), defs...), catalog)))
 	}
 	for _, w := range lint.Check(definitions.Derived(c.All), o) {
 		if p := c.problemOfWarning(w, byName, all); p != nil {
@@ -187,12 +195,15 @@ func (c *checkedFiles) problems(ctx context.Context, h *lintHost, all bool) []*c
 }
 
 // problemOfWarning is a warning with its place and severity; nil if it is none about files that the site has not written.
-func (c *checkedFiles) problemOfWarning(w lint.Warning, byName map[string]*config.Definition, all bool) *config.Problem {
+func (c *checkedFiles) problemOfWarning(
+	w lint.Warning, byName map[string]*config.Definition, all bool,
+) *config.Problem {
 	p := definitions.ProblemAt(byName[w.Definition.Name], w.Offset)
 	p.Severity, p.Code, p.Msg = config.Warning, string(w.Code), w.Message
 	lenient := c.lenient(p.Pos.File)
 	switch w.Code {
-	case lint.AbsentOperand, lint.AbsentInstance, lint.MatchesNothing, lint.UnsignedDiff, lint.ZeroDivisor: // on this host, perhaps
+	// Such a warning may be about this host only.
+	case lint.AbsentOperand, lint.AbsentInstance, lint.MatchesNothing, lint.UnsignedDiff, lint.ZeroDivisor:
 		if lenient && !all {
 			return nil
 		}

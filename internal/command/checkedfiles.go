@@ -32,7 +32,10 @@ type checkedFiles struct {
 // readChecked reads the files and directories that operands name, all that the agent reads if there are none. A file that the agent
 // reads is read in its place among the others; for other files the agent's give what they use and do not define.
 func (t *invocation) readChecked(operands []string, offline bool) checkedFiles {
-	c := checkedFiles{shipped: map[string]bool{}, readByClients: map[string]bool{}, version: t.conf.Version, modified: map[string]time.Time{}}
+	c := checkedFiles{
+		shipped: map[string]bool{}, readByClients: map[string]bool{}, version: t.conf.Version,
+		modified: map[string]time.Time{},
+	}
 	around := t.paths
 	if around == nil {
 		around = config.DefaultPaths(t.conf)
@@ -91,7 +94,9 @@ func (t *invocation) spool(operands []string) error {
 
 // sortOperands finds the files that operands name, and gives the paths of those that the agent does not read. alone: it reads
 // none of them. spooled is the file that standard input was written to.
-func (c *checkedFiles) sortOperands(operands, around []string, names map[string]string, spooled string) (outside []string, alone bool) {
+func (c *checkedFiles) sortOperands(
+	operands, around []string, names map[string]string, spooled string,
+) (outside []string, alone bool) {
 	c.asked, c.named, c.drafts = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	alone = true
 	agents, added := map[string]bool{}, map[string]bool{} // by real paths

@@ -48,7 +48,10 @@ func subCommands() []subCommand {
 		{Summary{"explain", "NAME|EXPR...", "show the metadata of every part of an expression"}, runExplain},
 		{Summary{"eval", "NAME|EXPR...", "compute metrics, without the agent"}, runEval},
 		{Summary{"test", "FILE|DIR...", "run unit tests of definitions"}, runTest},
-		{Summary{"replay", "OUT [NAME]...", "write an archive of derived metrics, computed from another archive"}, runReplay},
+		{
+			Summary{"replay", "OUT [NAME]...", "write an archive of derived metrics, computed from another archive"},
+			runReplay,
+		},
 		{Summary{"help", "[COMMAND]", "show help for a sub-command, or this list"}, runHelp},
 	}
 }
@@ -148,7 +151,8 @@ func (t *invocation) parse(args []string) (rest []string, exit int, done bool) {
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
 		call := strings.TrimSpace(commandline.Name + " " + t.Name + " [options] " + t.Operands)
-		_ = commandline.Usage(t.stdout, t.flags, call+"\n\n"+strings.ToUpper(t.Help[:1])+t.Help[1:]+".\n") // a checkedWriter
+		// a checkedWriter
+		_ = commandline.Usage(t.stdout, t.flags, call+"\n\n"+strings.ToUpper(t.Help[:1])+t.Help[1:]+".\n")
 		return nil, commandline.ExitOK, true
 	case err != nil:
 		return nil, t.usageError(err), true
@@ -178,7 +182,8 @@ func (t *invocation) fail(err error) int {
 }
 
 func (t *invocation) pathsOption() {
-	t.flags.FuncP("config", "c", "read definitions from the files and directories in `PATHS`, separated by colons", commandline.PathList(&t.paths))
+	t.flags.FuncP("config", "c", "read definitions from the files and directories in `PATHS`, separated by colons",
+		commandline.PathList(&t.paths))
 }
 
 // read reads definitions.

@@ -33,12 +33,14 @@ func runEval(ctx context.Context, t *invocation, args []string) int {
 	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer cancel()
 	commandline.NonFinite(t.flags, &nonFinite)
-	t.flags.FuncP("samples", "s", "print `NUM` samples; 0: until interrupted; default: 1, with -a all", samplesOption(&samples))
+	t.flags.FuncP("samples", "s", "print `NUM` samples; 0: until interrupted; default: 1, with -a all",
+		samplesOption(&samples))
 	t.intervalOption(&pause, "`TIME` between samples; default: 1s, with -a the interval of the records")
-	t.flags.FuncP("output", "o", "`FORM` of the samples of an archive: text, csv or json", commandline.Choice(func(word string) {
-		form = word
-		t.archive.onlyArchive = cmp.Or(t.archive.onlyArchive, "-o")
-	}, formText, formCSV, formJSON))
+	t.flags.FuncP("output", "o", "`FORM` of the samples of an archive: text, csv or json",
+		commandline.Choice(func(word string) {
+			form = word
+			t.archive.onlyArchive = cmp.Or(t.archive.onlyArchive, "-o")
+		}, formText, formCSV, formJSON))
 	a, exit := t.openQuery(ctx, args)
 	if a == nil {
 		return exit
@@ -147,7 +149,8 @@ func (e *evaluation) fillWindows(ctx context.Context) error {
 	}()
 	return e.session.Wait(ctx, time.Now().Add(span), func(left time.Duration) {
 		if terminal {
-			fmt.Fprintf(e.stderr, "\r\033[Ktaking samples for %s, %s left", timeText(span), timeText(left.Round(time.Second)))
+			fmt.Fprintf(e.stderr, "\r\033[Ktaking samples for %s, %s left", timeText(span),
+				timeText(left.Round(time.Second)))
 		}
 	})
 }
@@ -163,7 +166,9 @@ func isTerminal(w io.Writer) bool {
 }
 
 // takeSamples takes so many samples, a pause apart, and calls taken after each.
-func takeSamples(ctx context.Context, session *session.Session, samples int, pause time.Duration, taken func(n int)) error {
+func takeSamples(
+	ctx context.Context, session *session.Session, samples int, pause time.Duration, taken func(n int),
+) error {
 	next := time.Now()
 	for n := range samples {
 		if n > 0 {

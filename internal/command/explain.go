@@ -34,7 +34,8 @@ func runExplain(ctx context.Context, t *invocation, args []string) int {
 	switch {
 	case err != nil:
 		exit = t.fail(err) // the rest does not need the agent
-	case view == nil && a.collector.Archive == nil && slices.ContainsFunc(a.subjects, func(s subject) bool { return s.source != nil }):
+	case view == nil && a.collector.Archive == nil &&
+		slices.ContainsFunc(a.subjects, func(s subject) bool { return s.source != nil }):
 		t.complain(errors.New("this pmcd has no agent for derived metrics"))
 	}
 	shown := false
@@ -100,7 +101,8 @@ func showTree(w io.Writer, m *derived.Metric, groups map[pdu.InDom]derived.Group
 			indom = groupsText(of, groups)
 		}
 		rows = append(rows, []string{
-			branch(stems[:l.Depth], l.Last) + lineLabel(l), l.Type.String(), l.Sem.String(), cmp.Or(l.Units.String(), "none"),
+			branch(stems[:l.Depth], l.Last) + lineLabel(l), l.Type.String(), l.Sem.String(),
+			cmp.Or(l.Units.String(), "none"),
 			indom, conversionText(l.Conversion, l.Offset),
 		})
 		if l.Depth == maxShownDepth && len(l.Kids) > 0 {
@@ -123,7 +125,8 @@ func showWindows(w io.Writer, m *derived.Metric, windows []*derived.Window) {
 	for _, i := range m.Needs().Windows {
 		of := windows[i]
 		if of.Span == 0 {
-			fmt.Fprintf(w, "%s since the client's own last fetch: sampled every %s while a client fetches it, otherwise less often; the agent keeps a value of each instance for each client.\n",
+			fmt.Fprintf(w, "%s since the client's own last fetch: sampled every %s while a client fetches it, "+
+				"otherwise less often; the agent keeps a value of each instance for each client.\n",
 				of.Func, timeText(of.Every))
 			continue
 		}
@@ -131,7 +134,8 @@ func showWindows(w io.Writer, m *derived.Metric, windows []*derived.Window) {
 		if of.Desc.InDom == pdu.NoInDom {
 			kept = plural.Of(int(of.Span), "value")
 		}
-		fmt.Fprintf(w, "%s over %s: always sampled every %s; the agent keeps %s.\n", of.Func, timeText(time.Duration(of.Span)*of.Every), timeText(of.Every), kept)
+		fmt.Fprintf(w, "%s over %s: always sampled every %s; the agent keeps %s.\n", of.Func,
+			timeText(time.Duration(of.Span)*of.Every), timeText(of.Every), kept)
 	}
 }
 
@@ -172,7 +176,8 @@ func (t *invocation) showGroups(ctx context.Context, a *query, s subject, m *der
 			all := &syntax.Call{Func: syntax.Count, Args: []syntax.Expr{leaf}}
 			for _, e := range []syntax.Expr{each, all} {
 				names = append(names, fmt.Sprintf("(groups %d)", len(names)))
-				defs = append(defs, served.Definition{Definition: &derived.Definition{Name: names[len(names)-1], Text: e.String(), Expr: e}})
+				d := &derived.Definition{Name: names[len(names)-1], Text: e.String(), Expr: e}
+				defs = append(defs, served.Definition{Definition: d})
 			}
 			clauses = append(clauses, call.By.String())
 		}
@@ -214,7 +219,8 @@ func (t *invocation) showGroupsBy(clause string, session *session.Session, each 
 	if len(t.archive.Paths) > 0 {
 		when = "at " + session.Time().UTC().Format(time.RFC3339)
 	}
-	fmt.Fprintf(t.stdout, "%s %s: %s, %s", oneLine(clause), when, plural.Of(v.Len(), "group"), plural.Of(int(total), "instance"))
+	fmt.Fprintf(t.stdout, "%s %s: %s, %s", oneLine(clause), when, plural.Of(v.Len(), "group"),
+		plural.Of(int(total), "instance"))
 	if members < total {
 		fmt.Fprintf(t.stdout, ", %d of them in no group", total-members)
 	}

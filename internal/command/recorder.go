@@ -120,19 +120,21 @@ func (r *recorder) playArchive(ctx context.Context, p *collector.Archive) error 
 	progress := r.progress(p.Window.Origin, p.Window.End)
 	defer progress.clear()
 	n := 0
-	err := replay.NewPlayer(p.Source, r.session).Play(ctx, r.playerOptions(p, progress), func(*session.Session, time.Time) error {
-		r.addSample()
-		if n++; n == r.samples {
-			return replay.ErrEnough
-		}
-		return nil
-	})
+	err := replay.NewPlayer(p.Source, r.session).Play(ctx, r.playerOptions(p, progress),
+		func(*session.Session, time.Time) error {
+			r.addSample()
+			if n++; n == r.samples {
+				return replay.ErrEnough
+			}
+			return nil
+		})
 	if err == nil && (n == 0 || !r.hasOperandValue()) {
 		end := p.Window.End
 		if n == r.samples {
 			end = r.session.Time()
 		}
-		err = fmt.Errorf("the archive has no value of any operand from %s to %s", p.FormatTime(p.Window.Origin), p.FormatTime(end))
+		err = fmt.Errorf("the archive has no value of any operand from %s to %s", p.FormatTime(p.Window.Origin),
+			p.FormatTime(end))
 	}
 	return err
 }
@@ -141,7 +143,8 @@ func (r *recorder) playArchive(ctx context.Context, p *collector.Archive) error 
 func (r *recorder) hasOperandValue() bool {
 	all := slices.DeleteFunc(slices.Clone(r.recording.Metrics), func(m unittest.Recorded) bool { return m.Code < 0 })
 	has := func(v *derived.Vector) bool { return v.Len() > 0 }
-	return len(all) == 0 || slices.ContainsFunc(all, func(m unittest.Recorded) bool { return slices.ContainsFunc(m.Values, has) })
+	return len(all) == 0 || slices.ContainsFunc(all,
+		func(m unittest.Recorded) bool { return slices.ContainsFunc(m.Values, has) })
 }
 
 // addEntries makes an entry for each metric and definition.

@@ -30,7 +30,8 @@ func runReplay(ctx context.Context, t *invocation, args []string) int {
 	t.pathsOption()
 	t.intervalOption(new(time.Duration), "`TIME` between samples (default: as recorded)")
 	t.flags.BoolVar(&r.Replace, "replace", false, "also write metrics that the archive already has")
-	t.flags.StringVar(&identities, "identities", "", "take PMIDs and instance domains from `FILE`, the state file of an agent")
+	t.flags.StringVar(&identities, "identities", "",
+		"take PMIDs and instance domains from `FILE`, the state file of an agent")
 	commandline.NonFinite(t.flags, &r.NonFinite)
 	t.timeOptions()
 	operands, exit, done := t.parse(args)
@@ -103,7 +104,9 @@ func isBelow(name, node string) bool {
 }
 
 // printReport tells what has been written and what has not. identities is the file that they are from, if it is not that of this host's agent.
-func (t *invocation) printReport(r *replay.Recording, report *replay.Report, err error, names []string, identities string) int {
+func (t *invocation) printReport(
+	r *replay.Recording, report *replay.Report, err error, names []string, identities string,
+) int {
 	exit := commandline.ExitOK
 	has, rest := 0, 0
 	for _, left := range report.LeftOut {
@@ -126,15 +129,18 @@ func (t *invocation) printReport(r *replay.Recording, report *replay.Report, err
 	if n := len(report.NewPMIDs); n > 0 {
 		first := derived.FullName(report.NewPMIDs[0])
 		if identities == "" {
-			t.complain(fmt.Errorf("the agent of this host has not served %s yet, such as %s, and may assign other PMIDs", plural.Of(n, "metric"), first))
+			t.complain(fmt.Errorf("the agent of this host has not served %s yet, such as %s, and may assign other "+
+				"PMIDs", plural.Of(n, "metric"), first))
 		} else {
-			t.complain(fmt.Errorf("%s has no PMIDs for %s, such as %s, and the agent that wrote it may assign others", identities, plural.Of(n, "metric"), first))
+			t.complain(fmt.Errorf("%s has no PMIDs for %s, such as %s, and the agent that wrote it may assign others",
+				identities, plural.Of(n, "metric"), first))
 		}
 	}
 	if err != nil {
 		return t.fail(err)
 	}
 	t.printTicks(t.stdout, report.Ticks)
-	fmt.Fprintf(t.stdout, "%s: %s of %s\n", r.Out, plural.Of(report.Records, "record"), plural.Of(len(report.Metrics), "metric"))
+	fmt.Fprintf(t.stdout, "%s: %s of %s\n", r.Out, plural.Of(report.Records, "record"),
+		plural.Of(len(report.Metrics), "metric"))
 	return exit
 }

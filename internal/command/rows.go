@@ -30,7 +30,10 @@ const absent = "N/A"
 
 // sampleArchive prints a line for each sample of an archive; samples is how many at most, 0: all.
 func (e *evaluation) sampleArchive(ctx context.Context, p *collector.Archive, samples int, form string) error {
-	rows := &rows{evaluation: e, played: p, indexes: map[column]int{}, hadValues: make([]bool, len(e.metrics)), lastCode: make([]pdu.Code, len(e.metrics))}
+	rows := &rows{
+		evaluation: e, played: p, indexes: map[column]int{}, hadValues: make([]bool, len(e.metrics)),
+		lastCode: make([]pdu.Code, len(e.metrics)),
+	}
 	row := rows.text
 	switch form {
 	case formCSV:
@@ -325,7 +328,8 @@ func (r *rows) reportEmpty() {
 		case had:
 		case r.lastCode[k] < 0:
 			r.failed = true
-			r.complain(fmt.Errorf("%s has no values in this time window: %w", oneLine(r.metrics[k].name), r.lastCode[k]))
+			r.complain(fmt.Errorf("%s has no values in this time window: %w", oneLine(r.metrics[k].name),
+				r.lastCode[k]))
 		default:
 			r.complain(fmt.Errorf("%s has no values in this time window", oneLine(r.metrics[k].name)))
 		}

@@ -39,7 +39,10 @@ func unboundCodes() []string { return []string{definitions.CodeUnknown, definiti
 // warningCodes are all codes of warnings and notes, and of errors of which another host may have none: what can be
 // silenced, or made an error.
 func warningCodes() []string {
-	codes := slices.Concat(fileCodes(), unboundCodes(), []string{codeNeverServed, codeOperandGone, codeWaiting, definitions.CodeUnclosed, definitions.CodeNoFunction, definitions.CodeHint})
+	codes := slices.Concat(fileCodes(), unboundCodes(), []string{
+		codeNeverServed, codeOperandGone, codeWaiting,
+		definitions.CodeUnclosed, definitions.CodeNoFunction, definitions.CodeHint,
+	})
 	for _, c := range lint.Codes() {
 		codes = append(codes, string(c))
 	}
@@ -78,7 +81,8 @@ func (t *treatment) apply(problems []*config.Problem, defs map[string]*config.De
 		if !fixed && (slices.Contains(t.ignored, code) || d != nil && slices.Contains(d.Ignored, code)) {
 			continue
 		}
-		if p.Severity != config.Error && slices.Contains(t.errors, code) || t.allErrors && p.Severity == config.Warning {
+		if p.Severity != config.Error && slices.Contains(t.errors, code) ||
+			t.allErrors && p.Severity == config.Warning {
 			made := *p
 			made.Severity, made.Code = config.Error, code
 			p = &made
@@ -97,7 +101,8 @@ func unknownCodes(defs []*config.Definition) []*config.Problem {
 		for _, code := range d.Ignored {
 			if !slices.Contains(known, code) {
 				p := definitions.ProblemAt(d, -1)
-				p.Severity, p.Code, p.Msg = config.Warning, codeNoCode, fmt.Sprintf("the comment above ignores %q, which is not a valid code", code)
+				p.Severity, p.Code, p.Msg = config.Warning, codeNoCode, fmt.Sprintf("the comment above ignores %q, "+
+					"which is not a valid code", code)
 				found = append(found, p)
 			}
 		}
@@ -110,7 +115,9 @@ const minFileAge = 10 * time.Minute
 
 // rememberedProblem adds to the error of a definition for want of an operand what the agent of this host remembers of it; nil
 // if it knows nothing. age is that of the file.
-func rememberedProblem(p *config.Problem, text string, agents map[string]identity.SavedMetric, age time.Duration) *config.Problem {
+func rememberedProblem(
+	p *config.Problem, text string, agents map[string]identity.SavedMetric, age time.Duration,
+) *config.Problem {
 	known, ok := agents[p.Name]
 	if !ok || known.Bound && known.Text != text || !known.Bound && age < minFileAge {
 		return nil

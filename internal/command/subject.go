@@ -88,7 +88,8 @@ func (t *invocation) openQuery(ctx context.Context, args []string) (a *query, ex
 	if a.collector, err = t.connect(ctx); err != nil {
 		return nil, t.fail(err)
 	}
-	if a.Session, err = session.New(ctx, a.collector.Metrics, definitions.WithUsed(a.named, defs...), a.language); err != nil {
+	a.Session, err = session.New(ctx, a.collector.Metrics, definitions.WithUsed(a.named, defs...), a.language)
+	if err != nil {
 		a.collector.Close()
 		return nil, t.fail(err)
 	}
@@ -114,7 +115,8 @@ func (t *invocation) showMalformed(s subject) {
 // showFault tells what is wrong with an expression of the command line.
 func (t *invocation) showFault(text string, fault error) {
 	text = oneLine(text)
-	t.complain(fmt.Errorf("%w\n%s\n%s", fault, text, config.Caret(text, min(config.Offset(fault), max(0, len(text)-1)))))
+	t.complain(fmt.Errorf("%w\n%s\n%s", fault, text,
+		config.Caret(text, min(config.Offset(fault), max(0, len(text)-1)))))
 	t.showHint(fault)
 }
 

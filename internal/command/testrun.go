@@ -27,14 +27,16 @@ func runTest(ctx context.Context, t *invocation, args []string) int {
 	r := testRun{invocation: t, tested: map[string]map[string]bool{}, printed: map[string]bool{}}
 	recorded := recorder{invocation: t, pause: defaultPause}
 	t.flags.BoolVarP(&r.verbose, "verbose", "v", false, "also name the tests that pass")
-	t.flags.Func("run", "run only the tests whose titles match `PATTERN`, a regular expression", func(arg string) (err error) {
-		r.titlePattern, err = regexp.Compile(arg)
-		return err
-	})
+	t.flags.Func("run", "run only the tests whose titles match `PATTERN`, a regular expression",
+		func(arg string) (err error) {
+			r.titlePattern, err = regexp.Compile(arg)
+			return err
+		})
 	t.flags.StringVar(&r.junit, "junit", "", "write a report in JUnit's XML to `FILE`")
 	t.flags.BoolVar(&r.coverage, "coverage", false, "list the definitions that no test covers")
 	t.flags.Func("min-coverage", "fail if the tests cover less than `PERCENT` of the definitions", r.setMinCoverage)
-	t.flags.Func("record", "print a test of definition files, made from `NUM` samples of the metrics of pmcd or an archive", recorded.setSamples)
+	t.flags.Func("record", "print a test of definition files, made from `NUM` samples of the metrics of pmcd or an "+
+		"archive", recorded.setSamples)
 	t.intervalOption(&recorded.pause, "`TIME` between the samples")
 	t.pmcdOption()
 	t.timeOptions()
@@ -111,7 +113,8 @@ func (r *testRun) runPath(path string) {
 		case filepath.Ext(path) == unittest.Extension:
 			r.runFile(path)
 		default:
-			r.reportUnusable(path, fmt.Errorf("%s has no tests: %s does not exist; `pmdaderived test --record 1 %s` prints a first test", path, beside, path))
+			r.reportUnusable(path, fmt.Errorf("%s has no tests: %s does not exist; `pmdaderived test --record 1 %s` "+
+				"prints a first test", path, beside, path))
 		}
 		return
 	}
@@ -244,7 +247,8 @@ func explain(result *unittest.Result, r *definitions.Parsed) {
 			continue
 		}
 		at := slices.IndexFunc(r.Definitions, func(d *config.Definition) bool { return d.Name == name })
-		f.Err = definitions.ProblemOf(r.Definitions[at], served.Fault{Offset: fault.Offset(), Message: fault.Error(), Err: fault})
+		f.Err = definitions.ProblemOf(r.Definitions[at],
+			served.Fault{Offset: fault.Offset(), Message: fault.Error(), Err: fault})
 	}
 }
 
@@ -307,7 +311,8 @@ func (r *testRun) printCoverage() bool {
 		if len(defs) == 0 {
 			continue
 		}
-		untested := slices.DeleteFunc(slices.Clone(defs), func(d *config.Definition) bool { return r.tested[file][d.Name] })
+		untested := slices.DeleteFunc(slices.Clone(defs),
+			func(d *config.Definition) bool { return r.tested[file][d.Name] })
 		fmt.Fprintf(r.stdout, "%s: %s\n", file, shareText(len(defs)-len(untested), len(defs)))
 		for _, d := range untested {
 			fmt.Fprintf(r.stdout, "    %s: %s\n", d.Pos, d.Name)
@@ -330,5 +335,6 @@ func (r *testRun) printCoverage() bool {
 
 // shareText is how many of so many definitions are tested, in numbers and in percent.
 func shareText(part, whole int) string {
-	return fmt.Sprintf("%d of %s (%.1f %%) tested", part, plural.Of(whole, "definition"), 100*float64(part)/float64(whole))
+	return fmt.Sprintf("%d of %s (%.1f %%) tested", part, plural.Of(whole, "definition"),
+		100*float64(part)/float64(whole))
 }

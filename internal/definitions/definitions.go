@@ -89,12 +89,14 @@ func (r *Parsed) applyControls(inDoms string) {
 		}
 		switch {
 		case !strings.EqualFold(c.Option, optionNoValue):
-			p.Msg = fmt.Sprintf("control option %s is for clients that compute derived metrics themselves and has no effect here", c.Option)
+			p.Msg = fmt.Sprintf("control option %s is for clients that compute derived metrics themselves and has no "+
+				"effect here", c.Option)
 		case c.Value == "0" || c.Value == "1":
 			r.Language.NoValue = c.Value == "1"
 			continue
 		default:
-			p.Severity, p.Msg = config.Warning, fmt.Sprintf("%q is not a valid value of control option %s: use 0 or 1", c.Value, c.Option)
+			p.Severity, p.Msg = config.Warning, fmt.Sprintf("%q is not a valid value of control option %s: use 0 or 1",
+				c.Value, c.Option)
 		}
 		r.Problems = append(r.Problems, p)
 	}
