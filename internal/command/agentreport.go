@@ -15,7 +15,7 @@ import (
 	"pmdaderived/internal/plural"
 )
 
-// agentRow is what the agent says of a subject, nil if it does not have it.
+// agentRow returns what the agent says of a subject, nil if the agent does not have it.
 func (s subject) agentRow(v *collector.AgentView) collector.DefinitionRow {
 	if v == nil {
 		return nil
@@ -23,7 +23,7 @@ func (s subject) agentRow(v *collector.AgentView) collector.DefinitionRow {
 	return v.Rows[s.name()]
 }
 
-// report prints what a pmcd tells, in lines with a heading each.
+// report prints what a pmcd says of a subject, as lines with headings.
 type report struct {
 	w         io.Writer
 	collector *collector.Collector
@@ -36,7 +36,7 @@ func (r report) line(head, text string) {
 	}
 }
 
-// printServed tells how a definition is served by the agent, and what it is that it lacks.
+// printServed prints how the agent serves a definition, and what it lacks.
 func (r report) printServed(ctx context.Context, a *query, view *collector.AgentView, subject subject) error {
 	if view == nil {
 		return nil
@@ -62,7 +62,7 @@ func (r report) printServed(ctx context.Context, a *query, view *collector.Agent
 	state := row.Text("state")
 	r.line("state", state+": "+stateMeaning(state, unread != ""))
 	r.line("metric", derived.FullName(name)+", "+row.Text("pmid"))
-	now, err := r.collector.Values(ctx, derived.FullName(name)) // as a client gets it
+	now, err := r.collector.Values(ctx, derived.FullName(name)) // as any client does
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (r report) printServed(ctx context.Context, a *query, view *collector.Agent
 	return r.printOperands(ctx, a, subject)
 }
 
-// row prints what else the agent says of a definition.
+// printRow prints the rest of what the agent says of a definition.
 func (r report) printRow(row collector.DefinitionRow, subject subject) {
 	if problem := row.Text("error"); problem != "" {
 		r.line("error", problem)
@@ -101,8 +101,8 @@ func (r report) printRow(row collector.DefinitionRow, subject subject) {
 	}
 }
 
-// printOperands prints which metrics a definition uses, directly or not, with how many values they have now, and where in
-// its expression values come to an end.
+// printOperands prints the metrics that a definition uses, directly or not, with the number of their present values,
+// and where in its expression values end.
 func (r report) printOperands(ctx context.Context, a *query, subject subject) error {
 	defs := definitions.WithUsed(a.named, subject.def)
 	names := definitions.ForeignMetrics(defs)
@@ -128,11 +128,11 @@ func (r report) printOperands(ctx context.Context, a *query, subject subject) er
 	return r.printParts(ctx, a, subject, defs)
 }
 
-// maxParts is how many parts of an expression are looked at.
+// maxParts is the number of parts of an expression that are evaluated.
 const maxParts = 200
 
-// printParts evaluates the parts of an expression that need one sample only, and prints those that have no values although
-// their operands do, and those that have values that are not finite, which the agent leaves out, although their operands have none.
+// printParts evaluates the parts of an expression that need only one sample. It prints parts without values whose
+// operands have values, and parts with infinite values, which the agent leaves out, whose operands are finite.
 func (r report) printParts(ctx context.Context, a *query, subject subject, defs []served.Definition) error {
 	parts := subject.def.Parts(maxParts)
 	names := make([]string, len(parts))
@@ -165,7 +165,7 @@ func (r report) printParts(ctx context.Context, a *query, subject subject, defs 
 	return nil
 }
 
-// file is the file that defines it, as far as it is known here; empty if it is not.
+// file returns the file with the definition, "" if it is not known here.
 func (s subject) file() string {
 	switch {
 	case s.source != nil:
@@ -176,7 +176,7 @@ func (s subject) file() string {
 	return ""
 }
 
-// name is that of the definition that a subject is, or would be.
+// name returns the name of the definition that the subject is, or would be.
 func (s subject) name() string {
 	if s.source == nil {
 		return derived.ShortName(s.text)
@@ -184,7 +184,7 @@ func (s subject) name() string {
 	return s.def.Name
 }
 
-// stateMeaning says what a state of a definition means, whose file the agent may be unable to read.
+// stateMeaning explains the state of a definition. unread means that the agent could not read its file.
 func stateMeaning(state string, unread bool) string {
 	switch {
 	case unread && (state == "bound" || state == "kept"):

@@ -17,13 +17,13 @@ import (
 	"pmdaderived/internal/session"
 )
 
-// archiveOptions is what a command line says of an archive.
+// archiveOptions has the options about archives.
 type archiveOptions struct {
 	collector.Selection
-	onlyArchive string // the first option that is only for archives
+	onlyArchive string // the first option that needs -a
 }
 
-// archiveOption is -a.
+// archiveOption adds -a.
 func (t *invocation) archiveOption() {
 	t.flags.FuncP("archive", "a", "ask the archives in `FILES`, several or those of a folder, instead of a pmcd",
 		func(arg string) error {
@@ -32,7 +32,7 @@ func (t *invocation) archiveOption() {
 		})
 }
 
-// timeOptions are those that select a part of an archive.
+// timeOptions adds -a and the options that select a part of an archive.
 func (t *invocation) timeOptions() {
 	t.archiveOption()
 	o := &t.archive
@@ -56,7 +56,7 @@ func (t *invocation) timeOptions() {
 		})
 }
 
-// intervalOption is -t, the time between samples.
+// intervalOption adds -t, the time between samples.
 func (t *invocation) intervalOption(pause *time.Duration, help string) {
 	t.flags.FuncP("interval", "t", help, func(arg string) error {
 		var d time.Duration
@@ -68,7 +68,7 @@ func (t *invocation) intervalOption(pause *time.Duration, help string) {
 	})
 }
 
-// misfits tells which of the options make no sense together.
+// misfits returns an error if options contradict each other.
 func (o *archiveOptions) misfits(pmcdGiven bool) error {
 	switch {
 	case len(o.Paths) == 0 && o.onlyArchive != "":
@@ -81,7 +81,7 @@ func (o *archiveOptions) misfits(pmcdGiven bool) error {
 	return nil
 }
 
-// play opens the archive that the command line names, and tells what is wrong with it.
+// play opens the selected archive, and warns of damage.
 func (t *invocation) play() (*collector.Archive, error) {
 	p, err := t.archive.Open()
 	if err != nil {
@@ -96,7 +96,7 @@ func (t *invocation) play() (*collector.Archive, error) {
 	return p, nil
 }
 
-// connect opens the archive that the command line names, or connects to the pmcd, or to this host's.
+// connect opens the selected archive. Without one it connects to the pmcd of --pmcd or of this host.
 func (t *invocation) connect(ctx context.Context) (*collector.Collector, error) {
 	if len(t.archive.Paths) == 0 {
 		return collector.Connect(ctx, t.pmcd)
@@ -108,7 +108,7 @@ func (t *invocation) connect(ctx context.Context) (*collector.Collector, error) 
 	return collector.FromArchive(p), nil
 }
 
-// playerOptions are those of a player that takes the samples that are asked for, and tells what it cannot read, and on a terminal how far it is.
+// playerOptions returns the options of a player: the selected samples, warnings of damage, and the progress.
 func (t *invocation) playerOptions(p *collector.Archive, progress *progress) replay.Options {
 	return replay.Options{
 		Start: p.Window.Origin, End: p.Window.End, Every: p.Every,
@@ -128,7 +128,7 @@ func (t *invocation) showTicks(ctx context.Context, a *query, m *derived.Metric)
 	a.Watch(m)
 	player := replay.NewPlayer(p.Source, a.Session)
 	o := t.playerOptions(p, progress)
-	o.Every = max(1, 2*o.End.Sub(o.Start)) // one sample, for which there may be no values yet
+	o.Every = max(1, 2*o.End.Sub(o.Start)) // one sample is enough
 	if err := player.Play(ctx, o, func(*session.Session, time.Time) error { return nil }); err != nil {
 		return err
 	}
@@ -151,24 +151,24 @@ func (t *invocation) printTicks(w io.Writer, all []replay.Ticks) {
 	}
 }
 
-// progress shows on a terminal how far an archive has been read, once that takes long.
+// progress shows at a terminal how much of an archive has been read, if that takes long.
 type progress struct {
-	w          io.Writer // nil: nothing is shown
-	start, end time.Time // of the part
-	passes     int       // how often it is read
-	pass       int       // how often it has been
-	last       time.Time // that was read
+	w          io.Writer // nil: not shown
+	start, end time.Time // of the selected part
+	passes     int       // how often the part will be read
+	pass       int       // how often it has been read
+	last       time.Time // time of the last record
 	began      time.Time
 	shown      time.Time
 }
 
-// Times of a progress: from when on it is shown, and how often.
+// The progress is shown after this time, and updated that often.
 const (
 	progressAfter = time.Second
 	progressEvery = 200 * time.Millisecond
 )
 
-// progress is that of a part of an archive. What is printed to the same terminal would be disturbed.
+// progress makes the progress of reading a part of an archive. It is not shown if stdout is the same terminal.
 func (t *invocation) progress(start, end time.Time) *progress {
 	p := &progress{start: start, end: end, passes: 1, began: time.Now()}
 	if isTerminal(t.stderr) && !t.printsToTerminal() {
@@ -196,7 +196,7 @@ func (p *progress) recordRead(at time.Time) {
 	fmt.Fprintf(p.w, "\r\033[K%3.0f %% of the archive read", 100*(float64(p.pass)+part)/float64(p.passes))
 }
 
-// clear takes the progress from the terminal.
+// clear removes the progress from the terminal.
 func (p *progress) clear() {
 	if p.w != nil && !p.shown.IsZero() {
 		fmt.Fprint(p.w, "\r\033[K")

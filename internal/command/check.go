@@ -22,12 +22,12 @@ import (
 	"pmdaderived/internal/plural"
 )
 
-// allWarnings is what --werror means without codes.
+// allWarnings is the value of --werror without codes.
 const allWarnings = "all"
 
-// runCheck looks for mistakes in definition files: what cannot be read, what is no expression and,
-// where a pmcd can be asked, what does not fit its metrics; and for what is probably not meant. Exit: 1 if there
-// is an error.
+// runCheck finds mistakes in definition files: lines that cannot be read, expressions that are wrong, and, if there is
+// a collector, expressions that do not fit its metrics. It also warns of what is probably not meant. It returns 1 if
+// there is an error.
 func runCheck(ctx context.Context, t *invocation, args []string) int {
 	var offline, asJSON, all, portable bool
 	var treat treatment
@@ -89,8 +89,9 @@ func runCheck(ctx context.Context, t *invocation, args []string) int {
 	return exit
 }
 
-// allowedSupport is how little support the definitions of a file may have: with --portable that of every libpcp, unless the file is in a
-// directory of PCP or the agent and is not named; else that of the installed libpcp, if clients read the file by themselves.
+// allowedSupport returns how little support by libpcp the definitions of a file may have. With --portable they need the
+// support of every libpcp, except in files of PCP or the agent that are not named. In files that clients read
+// themselves they need the support of the installed libpcp.
 func (c *checkedFiles) allowedSupport(file string) syntax.Support {
 	switch {
 	case c.portable && !c.lenient(file):
@@ -101,7 +102,7 @@ func (c *checkedFiles) allowedSupport(file string) syntax.Support {
 	return syntax.Nowhere
 }
 
-// supportOf tells what libpcp of a version of PCP understands; one that is not known may be the newest.
+// supportOf returns what the libpcp of a PCP version supports. An unknown version may be the newest.
 func supportOf(version string) syntax.Support {
 	var major, minor int
 	_, err := fmt.Sscanf(version, "%d.%d", &major, &minor)
@@ -114,7 +115,7 @@ func supportOf(version string) syntax.Support {
 	return syntax.Everywhere
 }
 
-// continuedLines tells of expressions on several lines, which PCP 6.0 does not join.
+// continuedLines warns of expressions on several lines, which PCP 6.0 does not join.
 func (c *checkedFiles) continuedLines() (found []*config.Problem) {
 	for _, d := range c.Definitions {
 		last := definitions.ProblemAt(d, len(d.Expr)-1)
@@ -128,8 +129,8 @@ func (c *checkedFiles) continuedLines() (found []*config.Problem) {
 	return found
 }
 
-// problems gives all that is wrong with the files asked about, and what is probably not meant, in the order of the files and
-// their lines. h may be nil. Shipped definitions that wait for metrics are told one by one if all is true.
+// problems returns all errors and warnings about the files that are checked, in the order of files and lines. h may be
+// nil. With all there is a problem for each shipped definition that waits for metrics, otherwise one for each file.
 func (c *checkedFiles) problems(ctx context.Context, h *lintHost, all bool) []*config.Problem {
 	byName := c.InFiles()
 	found := slices.Concat(c.Problems, c.otherFileProblems(), c.Hints(), unknownCodes(c.Definitions))
@@ -194,7 +195,8 @@ func (c *checkedFiles) problems(ctx context.Context, h *lintHost, all bool) []*c
 	return found
 }
 
-// problemOfWarning is a warning with its place and severity; nil if it is none about files that the site has not written.
+// problemOfWarning returns a warning as a problem with its place and severity. It returns nil for some warnings about
+// shipped files.
 func (c *checkedFiles) problemOfWarning(
 	w lint.Warning, byName map[string]*config.Definition, all bool,
 ) *config.Problem {
@@ -202,7 +204,7 @@ func (c *checkedFiles) problemOfWarning(
 	p.Severity, p.Code, p.Msg = config.Warning, string(w.Code), w.Message
 	lenient := c.lenient(p.Pos.File)
 	switch w.Code {
-	// Such a warning may be about this host only.
+	// These are about metrics or values of this host.
 	case lint.AbsentOperand, lint.AbsentInstance, lint.MatchesNothing, lint.UnsignedDiff, lint.ZeroDivisor:
 		if lenient && !all {
 			return nil
@@ -235,11 +237,9 @@ func countOf(problems []*config.Problem, s config.Severity) int {
 	return n
 }
 
-// printProblems prints "file:line:column: message" and below it the line and a caret. What is no error, or has become
-// one, says so, with its code.
-//
-// Of a file with very many the first are printed, unless all are wanted, and how many more there are. Problems of a file stand
-// together.
+// printProblems prints "file:line:column: message", and below it the line and a caret. Messages other than errors, and
+// errors by --werror, have their severity and code. Without all it prints only the first problems of a file, and how
+// many more there are. Problems must be grouped by file.
 func (t *invocation) printProblems(problems []*config.Problem, promoted map[*config.Problem]bool, all bool) {
 	const most = 100
 	for rest := problems; len(rest) > 0; {
@@ -266,8 +266,8 @@ func (t *invocation) printProblems(problems []*config.Problem, promoted map[*con
 	}
 }
 
-// jsonProblem is a problem as --json prints it. Lines and columns count from 1, columns in bytes; a line of
-// 0 means the file as a whole.
+// jsonProblem is a problem in the output of --json. Lines and columns count from 1, columns in bytes. Line 0 means the
+// whole file.
 type jsonProblem struct {
 	File       string          `json:"file"`
 	Line       int             `json:"line"`
@@ -294,7 +294,7 @@ func (t *invocation) printJSON(problems []*config.Problem) {
 	_ = encoder.Encode(list) // a checkedWriter
 }
 
-// summarize tells on stderr how it went, and how much was looked at.
+// summarize prints to stderr how many problems there are.
 func (t *invocation) summarize(definitions, errors, warnings int, syntaxOnly bool) {
 	text := plural.Of(definitions, "definition") + ", " + plural.Of(errors, "error")
 	if warnings > 0 {
@@ -306,7 +306,7 @@ func (t *invocation) summarize(definitions, errors, warnings int, syntaxOnly boo
 	fmt.Fprintln(t.stderr, text)
 }
 
-// moreText says how many problems of each severity there are more.
+// moreText says how many more problems of each severity there are.
 func moreText(problems []*config.Problem) string {
 	var kinds []string
 	for _, s := range []config.Severity{config.Error, config.Warning, config.Note} {

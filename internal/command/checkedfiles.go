@@ -15,22 +15,23 @@ import (
 	"pmdaderived/internal/definitions"
 )
 
-// checkedFiles is what check looks at: definitions of the files that it is asked about, among those that the agent reads.
+// checkedFiles has the definitions of the files to check, among all that the agent reads.
 type checkedFiles struct {
 	definitions.Parsed
-	asked         map[string]bool      // those that it is asked about, and directories that could not be read; nil: all
-	named         map[string]bool      // files that operands name themselves, by their real paths
-	drafts        map[string]bool      // files asked about that the agent does not read
-	shipped       map[string]bool      // files where PCP and the agent have theirs
-	readByClients map[string]bool      // files that clients read by themselves
-	version       string               // of PCP, empty: not known
+	asked         map[string]bool      // files to check, and directories that could not be read; nil: all
+	named         map[string]bool      // files that operands name themselves, by real path
+	drafts        map[string]bool      // files to check that the agent does not read
+	shipped       map[string]bool      // files in directories of PCP and the agent
+	readByClients map[string]bool      // files that clients read themselves
+	version       string               // of PCP; "": not known
 	portable      bool                 // all definitions are for clients, too
 	modified      map[string]time.Time // by file
-	fileProblems  []*config.Problem    // of files and directories as a whole, besides those in Loaded
+	fileProblems  []*config.Problem    // of whole files and directories, besides Loaded.Problems
 }
 
-// readChecked reads the files and directories that operands name, all that the agent reads if there are none. A file that the agent
-// reads is read in its place among the others; for other files the agent's give what they use and do not define.
+// readChecked reads the files and directories that operands name, without operands all that the agent reads. A file
+// that the agent reads keeps its place among the others. Other files are read after the agent's, whose definitions they
+// may use.
 func (t *invocation) readChecked(operands []string, offline bool) checkedFiles {
 	c := checkedFiles{
 		shipped: map[string]bool{}, readByClients: map[string]bool{}, version: t.conf.Version,
@@ -40,7 +41,7 @@ func (t *invocation) readChecked(operands []string, offline bool) checkedFiles {
 	if around == nil {
 		around = config.DefaultPaths(t.conf)
 	}
-	names := map[string]string{} // of the files asked about, by their real paths
+	names := map[string]string{} // of the files to check, by real path
 	called := func(path string) string {
 		name, ok := names[realPath(path)]
 		if !ok {
@@ -54,7 +55,7 @@ func (t *invocation) readChecked(operands []string, offline bool) checkedFiles {
 	} else {
 		outside, alone := c.sortOperands(operands, around, names, t.spooled)
 		if alone && offline {
-			around = nil // the outcome is to be the same on every host
+			around = nil // the result must be the same on every host
 		}
 		c.Parsed = definitions.Reader{Paths: slices.Concat(around, outside), Conf: t.conf, Called: called}.Read()
 		if alone {
@@ -67,10 +68,10 @@ func (t *invocation) readChecked(operands []string, offline bool) checkedFiles {
 	return c
 }
 
-// standardInput is the operand for what comes from there, and what it is called in messages.
+// standardInput is the operand that means standard input, and its name in messages.
 const standardInput = "-"
 
-// spool makes the file t.spooled of standard input if operands ask for it, and puts its path in its place.
+// spool copies standard input to the file t.spooled, if it is an operand, and replaces the operand by the path.
 func (t *invocation) spool(operands []string) error {
 	if !slices.Contains(operands, standardInput) {
 		return nil
@@ -92,8 +93,8 @@ func (t *invocation) spool(operands []string) error {
 	return nil
 }
 
-// sortOperands finds the files that operands name, and gives the paths of those that the agent does not read. alone: it reads
-// none of them. spooled is the file that standard input was written to.
+// sortOperands finds the files that operands name. It returns the paths of files that the agent does not read; alone
+// means that it reads none of them. spooled is the copy of standard input.
 func (c *checkedFiles) sortOperands(
 	operands, around []string, names map[string]string, spooled string,
 ) (outside []string, alone bool) {
@@ -137,7 +138,7 @@ func (c *checkedFiles) sortOperands(
 	return outside, alone
 }
 
-// otherFileProblems gives the problems of files and directories as a whole that are not in Loaded, each once.
+// otherFileProblems returns the problems of whole files and directories that are not in Loaded.Problems, each once.
 func (c *checkedFiles) otherFileProblems() []*config.Problem {
 	type subject struct{ path, code string }
 	told := map[subject]bool{}
@@ -156,7 +157,7 @@ func (c *checkedFiles) otherFileProblems() []*config.Problem {
 	return found
 }
 
-// realPath is what a path is without links, as far as it can be said.
+// realPath returns an absolute path without symbolic links, as far as it can be found out.
 func realPath(path string) string {
 	if path == "" {
 		return ""
@@ -175,7 +176,7 @@ func absolute(path string) string {
 	return path
 }
 
-// dropUnused forgets the definitions of other files that nothing asked about uses.
+// dropUnused removes the definitions of other files that the files to check do not use.
 func (c *checkedFiles) dropUnused() {
 	asked := slices.DeleteFunc(slices.Clone(c.All), func(d served.Definition) bool { return !c.asked[d.File] })
 	used := map[string]bool{}
@@ -186,8 +187,8 @@ func (c *checkedFiles) dropUnused() {
 	c.Definitions = slices.DeleteFunc(c.Definitions, func(d *config.Definition) bool { return !used[d.Name] })
 }
 
-// concerns reports whether a problem is one to tell. That a file takes the place of a definition of another concerns both; what
-// the agent does not read takes no place.
+// concerns reports whether a problem is about a file to check. A replaced definition concerns both files. A draft
+// replaces nothing, because the agent does not read it.
 func (c *checkedFiles) concerns(p *config.Problem) bool {
 	switch {
 	case c.asked == nil:
@@ -200,11 +201,11 @@ func (c *checkedFiles) concerns(p *config.Problem) bool {
 	return c.asked[p.Pos.File] || c.asked[p.Replaced.File]
 }
 
-// lenient reports whether a file is one of those for many hosts, and not asked about by its name: that metrics are
-// missing is no mistake there.
+// lenient reports whether a file is for many hosts and is not named by an operand: there missing metrics are no
+// mistake.
 func (c *checkedFiles) lenient(file string) bool { return c.shipped[file] && !c.named[realPath(file)] }
 
-// definitionCount is how many definitions the files have that are asked about, those that are no expression included.
+// definitionCount returns the number of definitions to check, including those with syntax errors.
 func (c *checkedFiles) definitionCount() int {
 	n := 0
 	for _, p := range c.Problems {

@@ -16,12 +16,11 @@ import (
 	"pmdaderived/internal/definitions"
 )
 
-// invocation is a run of a sub-command. Sub-commands are for people: what was asked for goes to stdout, what
-// went wrong to stderr.
+// invocation is a run of a sub-command.
 type invocation struct {
 	subCommand
 	conf           config.PCPConf
-	usage          func(io.Writer) error // of the program
+	usage          func(io.Writer) error // writes the usage text of the program
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	flags          *pflag.FlagSet
@@ -30,13 +29,13 @@ type invocation struct {
 	pmcd      string
 	pmcdGiven bool
 	archive   archiveOptions
-	spooled   string // file with what came from standard input
+	spooled   string // copy of standard input
 }
 
 // Summary describes a sub-command in the usage text of the program.
 type Summary struct{ Name, Operands, Help string }
 
-// subCommand is one of the words that may come first on the command line.
+// subCommand is a sub-command with its function.
 type subCommand struct {
 	Summary
 	run func(ctx context.Context, t *invocation, args []string) int
@@ -66,7 +65,7 @@ func Summaries() []Summary {
 	return all
 }
 
-// Program is what sub-commands get from the program that they are a part of.
+// Program has what the program gives to its sub-commands.
 type Program struct {
 	Getenv         func(string) string
 	Usage          func(io.Writer) error // writes the usage text of the program
@@ -122,7 +121,7 @@ func runHelp(ctx context.Context, t *invocation, args []string) int {
 	return t.usageError(fmt.Errorf("%q is not a sub-command; the sub-commands are %s", args[0], Names()))
 }
 
-// Names lists the sub-commands for a message.
+// Names returns the names of all sub-commands, for a message.
 func Names() string {
 	var names []string
 	for _, c := range subCommands() {
@@ -131,7 +130,7 @@ func Names() string {
 	return strings.Join(names, ", ")
 }
 
-// checkedWriter remembers the first error, so that printing need not look at each.
+// checkedWriter remembers the first error, so that callers need not check each write.
 type checkedWriter struct {
 	w   io.Writer
 	err error
@@ -144,7 +143,7 @@ func (c *checkedWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// parse reads the command line of a sub-command, whose options are in t.flags. done says that there is nothing else to do.
+// parse reads the command line of a sub-command. done means that the sub-command ends with this exit status.
 func (t *invocation) parse(args []string) (rest []string, exit int, done bool) {
 	t.flags.BoolFuncP("help", "?", "show this usage message and exit", func(string) error { return pflag.ErrHelp })
 	rest, err := commandline.Parse(t.flags, args)
@@ -163,7 +162,7 @@ func (t *invocation) parse(args []string) (rest []string, exit int, done bool) {
 	return rest, commandline.ExitOK, false
 }
 
-// usageError tells about a command line that makes no sense.
+// usageError prints an error of the command line, and returns the exit status.
 func (t *invocation) usageError(err error) int {
 	fmt.Fprintf(t.stderr, "%s %s: %v\nTry \"%s %s --help\".\n", commandline.Name, t.Name, err, commandline.Name, t.Name)
 	return commandline.ExitUsage
@@ -186,7 +185,7 @@ func (t *invocation) pathsOption() {
 		commandline.PathList(&t.paths))
 }
 
-// read reads definitions.
+// read reads definition files.
 func (t *invocation) read(paths []string) definitions.Parsed {
 	return definitions.Reader{Paths: paths, Conf: t.conf}.Read()
 }
@@ -198,7 +197,7 @@ func (t *invocation) pmcdOption() {
 	})
 }
 
-// oneLine makes a text fit for one line of a terminal, byte for byte where it is ASCII.
+// oneLine makes a text fit on one line of a terminal, without changing bytes of printable ASCII.
 func oneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

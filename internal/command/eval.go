@@ -23,11 +23,11 @@ import (
 	"pmdaderived/pdu"
 )
 
-// defaultPause is how far samples of eval are apart.
+// defaultPause is the time between samples of a pmcd.
 const defaultPause = time.Second
 
-// runEval computes metrics from a pmcd's own, without the agent. Where delta() and rate() need earlier
-// samples it takes these first. Exit: 1 if an expression cannot be bound or has an error for a value.
+// runEval computes metrics from a pmcd's own, or from an archive, without the agent. It first takes the samples that
+// delta() and rate() need. It returns 1 if an expression cannot be bound or its value is an error.
 func runEval(ctx context.Context, t *invocation, args []string) int {
 	samples, pause, nonFinite, form := -1, defaultPause, false, ""
 	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
@@ -98,18 +98,18 @@ type evaluation struct {
 	*invocation
 	session *session.Session
 	metrics []namedMetric
-	failed  bool // something has an error
+	failed  bool // there was an error
 
-	nonFinite bool // such values are shown
+	nonFinite bool // infinite values and NaN are printed
 }
 
-// shown is a metric to print, and what it is called.
+// namedMetric is a metric to print, with its heading.
 type namedMetric struct {
 	name   string
 	metric *derived.Metric
 }
 
-// watch begins with the metrics that are shown.
+// watch selects the metrics that samples are taken for.
 func (e *evaluation) watch() {
 	watched := make([]*derived.Metric, len(e.metrics))
 	for i, s := range e.metrics {
@@ -118,7 +118,8 @@ func (e *evaluation) watch() {
 	e.session.Watch(watched...)
 }
 
-// sampleLive takes samples and prints them once the history is complete; samples is how many to print, 0 for no end.
+// sampleLive takes samples, and prints them once the history is complete. samples is the number to print; 0 means until
+// interrupted.
 func (e *evaluation) sampleLive(ctx context.Context, samples int, pause time.Duration) error {
 	if err := e.fillWindows(ctx); err != nil {
 		return err
@@ -135,7 +136,7 @@ func (e *evaluation) sampleLive(ctx context.Context, samples int, pause time.Dur
 	})
 }
 
-// fillWindows waits until functions over time have all their samples, and tells on a terminal how long that will be.
+// fillWindows waits until functions over time have all their samples. At a terminal it shows how long that will take.
 func (e *evaluation) fillWindows(ctx context.Context) error {
 	span := e.session.Span()
 	if span == 0 {
@@ -155,7 +156,7 @@ func (e *evaluation) fillWindows(ctx context.Context) error {
 	})
 }
 
-// isTerminal reports whether what is written is shown to somebody at once.
+// isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -165,7 +166,7 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// takeSamples takes so many samples, a pause apart, and calls taken after each.
+// takeSamples takes samples, a pause apart, and calls taken after each.
 func takeSamples(
 	ctx context.Context, session *session.Session, samples int, pause time.Duration, taken func(n int),
 ) error {
@@ -187,7 +188,7 @@ func takeSamples(
 	return nil
 }
 
-// printSample shows the newest sample as pminfo does, below its time if it is one of several.
+// printSample prints the newest sample as pminfo does. With several it prints the time first.
 func (e *evaluation) printSample(several bool) {
 	if several {
 		fmt.Fprintf(e.stdout, "\n%s\n", e.session.Time().Local().Format("15:04:05.000"))
@@ -225,7 +226,7 @@ func (e *evaluation) printValues(m *derived.Metric, v *derived.Vector) {
 	}
 }
 
-// valueText is a value as pminfo prints it.
+// valueText returns a value as pminfo prints it.
 func valueText(v *derived.Vector, i int) string {
 	switch v.Type {
 	case pdu.TypeFloat:
@@ -246,7 +247,7 @@ func valueText(v *derived.Vector, i int) string {
 	return strconv.FormatUint(v.Bits[i], 10)
 }
 
-// aggregateText is bytes in hexadecimal, behind the text that they are if they are one.
+// aggregateText returns bytes in hexadecimal, preceded by their text if they are printable.
 func aggregateText(blob []byte) string {
 	text := "[" + hex.EncodeToString(blob) + "]"
 	if bytes.ContainsFunc(blob, func(c rune) bool { return c < ' ' || c > '~' }) {
@@ -255,7 +256,7 @@ func aggregateText(blob []byte) string {
 	return `"` + string(blob) + `" ` + text
 }
 
-// formatNumber writes a number as C's %.*g does.
+// formatNumber formats a number as C's %.*g does.
 func formatNumber(x float64, digits int) string {
 	return strings.ToLower(strings.TrimPrefix(strconv.FormatFloat(x, 'g', digits, 64), "+"))
 }

@@ -22,8 +22,8 @@ import (
 	"pmdaderived/pdu"
 )
 
-// runExplain shows for every part of an expression the metadata that it has, and how a definition is doing in the
-// agent. Exit: 1 if an expression cannot be bound.
+// runExplain prints the metadata of every part of an expression, and how the agent serves a definition. It returns 1 if
+// an expression cannot be bound.
 func runExplain(ctx context.Context, t *invocation, args []string) int {
 	a, exit := t.openQuery(ctx, args)
 	if a == nil {
@@ -41,7 +41,7 @@ func runExplain(ctx context.Context, t *invocation, args []string) int {
 	shown := false
 	for _, s := range a.subjects {
 		switch m := a.metric(s); {
-		case s.problem != nil: // told
+		case s.problem != nil: // printed by openQuery
 			exit = commandline.ExitFailure
 		case m.Err == nil:
 			if shown {
@@ -56,11 +56,11 @@ func runExplain(ctx context.Context, t *invocation, args []string) int {
 				return t.fail(err)
 			}
 			shown = true
-		case s.source == nil && s.agentRow(view) != nil: // of files that only the agent reads
+		case s.source == nil && s.agentRow(view) != nil: // defined in a file that only the agent reads
 		default:
 			exit = commandline.ExitFailure
 			t.showBroken(s, m.Err)
-			if s.source == nil || view == nil { // else the operands are listed below
+			if s.source == nil || view == nil { // otherwise printServed lists the operands
 				t.showSimilar(ctx, a, s)
 			}
 		}
@@ -72,7 +72,7 @@ func runExplain(ctx context.Context, t *invocation, args []string) int {
 	return exit
 }
 
-// showHead prints the expression and where it comes from.
+// showHead prints the expression and its place.
 func showHead(w io.Writer, s subject) {
 	if s.source == nil {
 		fmt.Fprintf(w, "%s\n\n", oneLine(s.text))
@@ -81,13 +81,13 @@ func showHead(w io.Writer, s subject) {
 	fmt.Fprintf(w, "%s = %s\n    defined in %s\n\n", s.def.Name, oneLine(s.def.Text), s.source.Pos)
 }
 
-// maxShownDepth is how many levels of a tree are shown.
+// maxShownDepth is the number of levels that showTree prints.
 const maxShownDepth = 64
 
-// showTree prints the tree of a metric as a table, a line for each part of the expression.
+// showTree prints the tree of a metric as a table, with a line for each part of the expression.
 func showTree(w io.Writer, m *derived.Metric, groups map[pdu.InDom]derived.GroupDomain, windows []*derived.Window) {
 	rows := [][]string{{"expression", "type", "semantics", "units", "indom", "conversion"}}
-	stems := make([]string, maxShownDepth+1) // by level: what to draw while operands at that level are still to come
+	stems := make([]string, maxShownDepth+1) // by level: "│  " while there are operands to come
 	for l := range m.Lines {
 		if l.Depth > maxShownDepth {
 			continue
@@ -97,7 +97,7 @@ func showTree(w io.Writer, m *derived.Metric, groups map[pdu.InDom]derived.Group
 		if l.InDom == pdu.NoInDom {
 			indom = "singular"
 		}
-		if of, ok := groups[l.InDom]; ok { // its number is the agent's to give
+		if of, ok := groups[l.InDom]; ok { // only the agent assigns its number
 			indom = groupsText(of, groups)
 		}
 		rows = append(rows, []string{
@@ -116,7 +116,7 @@ func showTree(w io.Writer, m *derived.Metric, groups map[pdu.InDom]derived.Group
 	showWindows(w, m, windows)
 }
 
-// showWindows prints what the functions over time of a metric take.
+// showWindows prints how often functions over time are sampled, and how many values they retain.
 func showWindows(w io.Writer, m *derived.Metric, windows []*derived.Window) {
 	if len(m.Needs().Windows) == 0 {
 		return
@@ -139,7 +139,7 @@ func showWindows(w io.Writer, m *derived.Metric, windows []*derived.Window) {
 	}
 }
 
-// timeText is a time without what says nothing: "1h", "90s" as "1m30s".
+// timeText formats a time without zeros at the end: "1h", "1m30s".
 func timeText(d time.Duration) string {
 	text := d.String()
 	for _, zero := range []string{"m0s", "h0m"} {
@@ -150,7 +150,7 @@ func timeText(d time.Duration) string {
 	return text
 }
 
-// groupsText says what a domain is groups of.
+// groupsText describes a domain of groups.
 func groupsText(of derived.GroupDomain, groups map[pdu.InDom]derived.GroupDomain) string {
 	text := of.Of.String()
 	if below, ok := groups[of.Of]; ok {
@@ -159,10 +159,10 @@ func groupsText(of derived.GroupDomain, groups map[pdu.InDom]derived.GroupDomain
 	return text + " by " + of.Label
 }
 
-// shownGroups is how many groups are shown of each key.
+// shownGroups is the number of groups of one key that are shown.
 const shownGroups = 20
 
-// showGroups prints the groups that a metric has now.
+// showGroups prints the present groups of a metric.
 func (t *invocation) showGroups(ctx context.Context, a *query, s subject, m *derived.Metric) error {
 	defs := definitions.WithUsed(a.named, s.def)
 	var names, clauses []string
@@ -200,7 +200,7 @@ func (t *invocation) showGroups(ctx context.Context, a *query, s subject, m *der
 	return nil
 }
 
-// showGroupsBy prints the groups of one key, with how many instances they have.
+// showGroupsBy prints the groups of one key, with the number of their instances.
 func (t *invocation) showGroupsBy(clause string, session *session.Session, each *derived.Metric, all *derived.Vector) {
 	v := session.Value(each)
 	if v.Code < 0 {
@@ -234,7 +234,7 @@ func (t *invocation) showGroupsBy(clause string, session *session.Session, each 
 	}
 }
 
-// branch draws the lines of a tree in front of a node; stems are those that go on below the levels above it.
+// branch draws the lines of a tree before a node. stems are the lines of the levels above.
 func branch(stems []string, last bool) string {
 	switch {
 	case len(stems) == 0:
@@ -256,8 +256,7 @@ func lineLabel(l derived.Line) string {
 	return text
 }
 
-// conversionText shows what is done to values before the operator above takes them: "/1048576 *1000",
-// "/5 *9 +32".
+// conversionText shows how values are converted for the operator above: "/1048576 *1000", "/5 *9 +32".
 func conversionText(f derived.Factor, offset float64) string {
 	var parts []string
 	if !f.Trivial() && f.Divisor != 1 {
@@ -273,14 +272,14 @@ func conversionText(f derived.Factor, offset float64) string {
 }
 
 func factorText(f float64) string {
-	const exact = 1 << 53 // beyond it a float64 is no longer every integer
+	const exact = 1 << 53 // up to this a float64 has every integer
 	if f < exact {
 		return strconv.FormatFloat(f, 'f', -1, 64)
 	}
 	return strconv.FormatFloat(f, 'g', -1, 64)
 }
 
-// printTable prints rows with columns as wide as they need to be.
+// printTable prints rows with aligned columns.
 func printTable(w io.Writer, rows [][]string) {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {

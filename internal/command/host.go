@@ -12,18 +12,18 @@ import (
 	"pmdaderived/pdu"
 )
 
-// lintHost is what a pmcd has said about definitions, and can still be asked, also as a [lint.Host]. What pmcd does not tell is
-// not known.
+// lintHost has the metadata that a pmcd has returned for the definitions to check. It is a [lint.Host], which can ask
+// for more. Metadata that pmcd does not return is unknown.
 type lintHost struct {
 	*collector.Collector
-	ctx        context.Context //nolint:containedctx // of one run of check
+	ctx        context.Context //nolint:containedctx // lives as long as one run of check
 	catalog    *operand.Catalog
-	identities map[string]identity.SavedMetric // by the agent of this host; nil: not known
+	identities map[string]identity.SavedMetric // saved by the agent of this host; nil: not known
 
 	instances map[pdu.InDom][]string
 }
 
-// lookUpOperands asks pmcd about the operands of definitions, and about metrics that are called as they are.
+// lookUpOperands looks up the operands of definitions, and metrics with names of definitions.
 func (t *invocation) lookUpOperands(ctx context.Context, c *checkedFiles) (*lintHost, error) {
 	conn, err := t.connect(ctx)
 	if err != nil {
@@ -38,8 +38,8 @@ func (t *invocation) lookUpOperands(ctx context.Context, c *checkedFiles) (*lint
 		h.Close()
 		return nil, err
 	}
-	if !t.pmcdGiven && conn.Archive == nil { // else it may be that of another host
-		h.identities, _ = identity.ReadMetrics(commandline.StateFile(t.conf)) // nice to have
+	if !t.pmcdGiven && conn.Archive == nil { // otherwise it may be about another host
+		h.identities, _ = identity.ReadMetrics(commandline.StateFile(t.conf)) // optional
 	}
 	return h, nil
 }

@@ -24,7 +24,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// recorder writes down what a pmcd's metrics and the definitions of files have, as a test.
+// recorder records metrics of a collector, and the values of definitions, as a test.
 type recorder struct {
 	*invocation
 	samples int
@@ -38,7 +38,7 @@ type recorder struct {
 	first         time.Time
 }
 
-// setSamples is told how many samples to take: of none there is nothing to record.
+// setSamples sets the number of samples, at least 1.
 func (r *recorder) setSamples(arg string) error {
 	if err := samplesOption(&r.samples)(arg); err == nil && r.samples > 0 {
 		return nil
@@ -46,7 +46,7 @@ func (r *recorder) setSamples(arg string) error {
 	return fmt.Errorf("%q is not a number of samples, 1 or more", arg)
 }
 
-// record prints a test that repeats what the definitions of the files do now.
+// record prints a test that expects the present values of the definitions.
 func (r *recorder) record(ctx context.Context, paths []string) int {
 	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer cancel()
@@ -85,11 +85,11 @@ func quoted(words []string) []string {
 	return all
 }
 
-// takeSamples takes the samples.
+// takeSamples takes all samples.
 func (r *recorder) takeSamples(ctx context.Context, c *collector.Collector) error {
 	all := slices.Clone(r.defs)
 	for _, name := range definitions.ForeignMetrics(r.defs) {
-		d, err := derived.Parse("("+name+")", name) // what the metric has
+		d, err := derived.Parse("("+name+")", name) // a definition with the metric's values
 		if err != nil {
 			return err
 		}
@@ -100,7 +100,7 @@ func (r *recorder) takeSamples(ctx context.Context, c *collector.Collector) erro
 		return err
 	}
 	r.addEntries()
-	r.session.TickAtSamples() // others are not in the test
+	r.session.TickAtSamples() // a test has no other samples
 	r.session.Watch(r.session.Set().Metrics()...)
 	if c.Archive != nil {
 		err = r.playArchive(ctx, c.Archive)
@@ -139,7 +139,7 @@ func (r *recorder) playArchive(ctx context.Context, p *collector.Archive) error 
 	return err
 }
 
-// hasOperandValue reports whether an operand has had a value. What can have none needs none.
+// hasOperandValue reports whether some operand has had a value, or none can have one.
 func (r *recorder) hasOperandValue() bool {
 	all := slices.DeleteFunc(slices.Clone(r.recording.Metrics), func(m unittest.Recorded) bool { return m.Code < 0 })
 	has := func(v *derived.Vector) bool { return v.Len() > 0 }
@@ -147,7 +147,7 @@ func (r *recorder) hasOperandValue() bool {
 		func(m unittest.Recorded) bool { return slices.ContainsFunc(m.Values, has) })
 }
 
-// addEntries makes an entry for each metric and definition.
+// addEntries adds an entry for each metric and definition.
 func (r *recorder) addEntries() {
 	absent := definitions.MissingMetrics(r.defs, r.session.Catalog())
 	for _, name := range definitions.ForeignMetrics(r.defs) {
@@ -173,7 +173,7 @@ func (r *recorder) addEntries() {
 	r.seenInstances = map[pdu.InDom]map[pdu.Inst]bool{}
 }
 
-// writable reports whether there is a way to write the values of a metric: there is none for events.
+// writable reports whether values of a metric can be written: events cannot.
 func writable(d pdu.Desc) bool { return d.Type <= pdu.TypeAggregateStatic }
 
 // addSample copies the values of a sample.
@@ -209,7 +209,7 @@ func (r *recorder) addSample() {
 	}
 }
 
-// addInstances names the instances that were seen.
+// addInstances adds the instances that have had values.
 func (r *recorder) addInstances() {
 	for _, d := range slices.Sorted(maps.Keys(r.seenInstances)) {
 		_, groups := r.session.Set().GroupDomains()[d]
@@ -217,7 +217,7 @@ func (r *recorder) addInstances() {
 		for _, id := range slices.Sorted(maps.Keys(r.seenInstances[d])) {
 			name, ok := r.session.InstanceName(d, id)
 			if !ok {
-				name = fmt.Sprintf("instance %d", id) // nobody knows it any more
+				name = fmt.Sprintf("instance %d", id) // its name is not known any more
 			}
 			made.Instances = append(made.Instances, pdu.Instance{ID: id, Name: name})
 		}
@@ -225,7 +225,7 @@ func (r *recorder) addInstances() {
 	}
 }
 
-// verify runs what was recorded, and tells if it cannot be repeated.
+// verify runs the recorded test.
 func (r *recorder) verify(text []byte) int {
 	f, problems := unittest.Parse("recorded", text)
 	if len(problems) > 0 {

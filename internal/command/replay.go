@@ -21,7 +21,8 @@ import (
 	"pmdaderived/internal/replay"
 )
 
-// runReplay writes an archive of derived metrics, computed from another archive. Exit: 1 if a metric that was named is not written, or if nothing is.
+// runReplay writes an archive of derived metrics, computed from another archive. It returns 1 if nothing, or not every
+// metric that was named, is written.
 func runReplay(ctx context.Context, t *invocation, args []string) int {
 	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer cancel()
@@ -67,7 +68,7 @@ func runReplay(ctx context.Context, t *invocation, args []string) int {
 	}
 	progress := t.progress(p.Window.Origin, p.Window.End)
 	if p.Every == 0 {
-		progress.passes = 2 // first it is found out which metrics are recorded together
+		progress.passes = 2 // the first pass finds metrics that are recorded together
 	}
 	r.In, r.Options = p.Archive, t.playerOptions(p, progress)
 	for _, name := range names {
@@ -81,7 +82,7 @@ func runReplay(ctx context.Context, t *invocation, args []string) int {
 	return t.printReport(&r, report, err, names, identities)
 }
 
-// setIdentities says where identities come from: a file, or that of this host's agent, which need not be there.
+// setIdentities reads identities from a file, or from that of this host's agent, which may not exist.
 func (t *invocation) setIdentities(r *replay.Recording, file string) (err error) {
 	own := file == ""
 	if own {
@@ -103,7 +104,7 @@ func isBelow(name, node string) bool {
 	return ok && (rest == "" || rest[0] == '.')
 }
 
-// printReport tells what has been written and what has not. identities is the file that they are from, if it is not that of this host's agent.
+// printReport prints what has been written, and what has not. identities is the file of --identities.
 func (t *invocation) printReport(
 	r *replay.Recording, report *replay.Report, err error, names []string, identities string,
 ) int {

@@ -18,17 +18,17 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Forms of what eval prints of an archive.
+// Output formats of eval for archives.
 const (
 	formText = "text"
 	formCSV  = "csv"
 	formJSON = "json"
 )
 
-// absent is printed where there is no value, as pmrep does.
+// absent is printed for a missing value, as pmrep does.
 const absent = "N/A"
 
-// sampleArchive prints a line for each sample of an archive; samples is how many at most, 0: all.
+// sampleArchive prints a line for each sample of an archive. samples is the largest number of samples, 0 for all.
 func (e *evaluation) sampleArchive(ctx context.Context, p *collector.Archive, samples int, form string) error {
 	rows := &rows{
 		evaluation: e, played: p, indexes: map[column]int{}, hadValues: make([]bool, len(e.metrics)),
@@ -56,7 +56,7 @@ func (e *evaluation) sampleArchive(ctx context.Context, p *collector.Archive, sa
 			return nil
 		})
 	}
-	if form == formCSV { // its columns must be known before its first line
+	if form == formCSV { // the first line needs all columns
 		progress.passes = 2
 		if err := play(rows.addColumns); err != nil {
 			return err
@@ -64,7 +64,7 @@ func (e *evaluation) sampleArchive(ctx context.Context, p *collector.Archive, sa
 		rows.csvHead()
 		p.Source.Rewind()
 		e.watch()
-		o.Damaged = nil // told
+		o.Damaged = nil // the first pass has warned
 	}
 	err := play(row)
 	progress.clear()
@@ -72,22 +72,22 @@ func (e *evaluation) sampleArchive(ctx context.Context, p *collector.Archive, sa
 	return err
 }
 
-// rows prints samples, a line each.
+// rows prints samples, one per line.
 type rows struct {
 	*evaluation
 	played      *collector.Archive
 	columns     []column
-	indexes     map[column]int
-	widths      []int // nil: there is no head for the columns yet
+	indexes     map[column]int // in columns
+	widths      []int          // nil: the next line needs a head
 	headPrinted bool
-	hadValues   []bool     // of the metrics, whether there was any value
-	lastCode    []pdu.Code // of these, the last one
+	hadValues   []bool     // by metric: there has been a value
+	lastCode    []pdu.Code // by metric: the last error
 }
 
-// column is an instance of a metric that is shown.
+// column is an instance of a metric in the output.
 type column struct {
 	metric int
-	inst   pdu.Inst // pdu.NoInst: of a singular one, or of one without values
+	inst   pdu.Inst // pdu.NoInst: of a singular metric, or of one without values
 }
 
 // eachValue calls each for every value of the newest sample.
@@ -108,7 +108,7 @@ func (r *rows) eachValue(each func(c column, v *derived.Vector, i int)) {
 	}
 }
 
-// addColumns finds columns that are new.
+// addColumns adds columns for the instances of a sample.
 func (r *rows) addColumns(time.Time) error {
 	r.eachValue(func(c column, _ *derived.Vector, _ int) { r.addColumn(c) })
 	return nil
@@ -130,7 +130,7 @@ func (r *rows) addColumn(c column) {
 	}
 }
 
-// instance is the name of a column's instance, "" of a singular metric.
+// instance returns the name of a column's instance, "" for a singular metric.
 func (r *rows) instance(c column) string {
 	if c.inst == pdu.NoInst {
 		return ""
@@ -142,7 +142,7 @@ func (r *rows) instanceName(d pdu.InDom, id pdu.Inst) string {
 	if name, ok := r.session.InstanceName(d, id); ok {
 		return name
 	}
-	if all, err := r.played.AllInstances(d); err == nil { // it has gone meanwhile
+	if all, err := r.played.AllInstances(d); err == nil { // it existed at another time
 		for _, one := range all {
 			if one.ID == id {
 				return one.Name
@@ -154,7 +154,7 @@ func (r *rows) instanceName(d pdu.InDom, id pdu.Inst) string {
 
 const timeColumn = len("2006-01-02 15:04:05.000")
 
-// text prints a sample as columns, below a head whenever there are new ones.
+// text prints a sample as columns. It prints a head first if there are new columns.
 func (r *rows) text(at time.Time) error {
 	before := len(r.columns)
 	cells := map[column]string{}
@@ -184,7 +184,7 @@ func (r *rows) text(at time.Time) error {
 	return nil
 }
 
-// dropPlaceholders takes columns away that only stood for a set without values.
+// dropPlaceholders removes the column of a metric without values once the metric has instances.
 func (r *rows) dropPlaceholders() {
 	kept := r.columns[:0]
 	for _, c := range r.columns {
@@ -202,7 +202,7 @@ func (r *rows) dropPlaceholders() {
 	}
 }
 
-// textHead prints what the columns are.
+// textHead prints the names of the columns.
 func (r *rows) textHead() {
 	const least = 10
 	r.widths = make([]int, len(r.columns))
@@ -230,7 +230,7 @@ func (r *rows) textHead() {
 	}
 }
 
-// cellText is a value in a column, a number that is not whole with six digits.
+// cellText returns a value for a column. Numbers of type FLOAT and DOUBLE have six digits.
 func cellText(v *derived.Vector, i int) string {
 	if v.Type == pdu.TypeFloat || v.Type == pdu.TypeDouble {
 		const digits = 6
@@ -239,7 +239,7 @@ func cellText(v *derived.Vector, i int) string {
 	return valueText(v, i)
 }
 
-// plainText is a value as a machine reads it: a number with all its digits, a string as it is.
+// plainText returns a value for programs: a number with all its digits, a string without quotes.
 func plainText(v *derived.Vector, i int) string {
 	switch v.Type {
 	case pdu.TypeFloat:
@@ -286,7 +286,7 @@ func (r *rows) csv(at time.Time) error {
 	return nil
 }
 
-// json prints a sample as an object: values by metric, those of a set by instance.
+// json prints a sample as an object with values by metric. Values of a metric with instances are an object, too.
 func (r *rows) json(at time.Time) error {
 	values := make(map[string]any, len(r.metrics))
 	r.eachValue(func(c column, v *derived.Vector, i int) {
@@ -312,7 +312,7 @@ func (r *rows) json(at time.Time) error {
 	return err
 }
 
-// jsonValue is a number, as it is printed, or a text: JSON has no other numbers.
+// jsonValue returns a number, or a string for an infinite value or NaN, which JSON does not have.
 func jsonValue(v *derived.Vector, i int) any {
 	text := plainText(v, i)
 	if v.Type.Numeric() && derived.Finite(v.Type, v.Bits[i]) {
@@ -321,7 +321,7 @@ func jsonValue(v *derived.Vector, i int) any {
 	return text
 }
 
-// reportEmpty tells of what had no value at all.
+// reportEmpty warns of metrics without any value.
 func (r *rows) reportEmpty() {
 	for k, had := range r.hadValues {
 		switch {

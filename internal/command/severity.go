@@ -24,20 +24,21 @@ const (
 	codeOperandGone = "operand-gone"
 )
 
-// fileCodes are those of warnings and notes about files, which package config gives.
+// fileCodes returns the codes of warnings and notes about files, most of which package config finds.
 func fileCodes() []string {
 	return []string{
-		codeReplaced, "replaced-text", "extra-text", "invalid-text", "continued-comment", "control-line", definitions.CodeControlOption,
+		codeReplaced, "replaced-text", "extra-text", "invalid-text", "continued-comment", "control-line",
+		definitions.CodeControlOption,
 		"ignored-nothing", codeNoCode, "more-problems", "group-writable", "linked-directory", "not-regular", "unread",
 	}
 }
 
-// unboundCodes are those of errors that say more about this host than about the definition: it is served where there are the
-// metrics that it uses.
+// unboundCodes returns the codes of errors that depend on the host: on another host, which has the metrics, the
+// definition is served.
 func unboundCodes() []string { return []string{definitions.CodeUnknown, definitions.CodeUnavailable} }
 
-// warningCodes are all codes of warnings and notes, and of errors of which another host may have none: what can be
-// silenced, or made an error.
+// warningCodes returns the codes that people can ignore or turn into errors: those of all warnings and notes, and of
+// errors that depend on the host.
 func warningCodes() []string {
 	codes := slices.Concat(fileCodes(), unboundCodes(), []string{
 		codeNeverServed, codeOperandGone, codeWaiting,
@@ -50,15 +51,15 @@ func warningCodes() []string {
 	return codes
 }
 
-// treatment is what becomes of warnings and notes.
+// treatment says which problems are ignored, and which become errors.
 type treatment struct {
 	ignored   []string // codes
-	errors    []string // likewise
-	allErrors bool     // every warning
+	errors    []string // codes
+	allErrors bool     // every warning becomes an error
 	promoted  map[*config.Problem]bool
 }
 
-// parseCodes reads a list of codes, separated by commas.
+// parseCodes reads a list of codes separated by commas.
 func parseCodes(arg string, into *[]string) error {
 	known := warningCodes()
 	for code := range strings.SplitSeq(arg, ",") {
@@ -70,7 +71,7 @@ func parseCodes(arg string, into *[]string) error {
 	return nil
 }
 
-// apply drops what is ignored and makes errors of what is to be one.
+// apply removes ignored problems, and turns others into errors.
 func (t *treatment) apply(problems []*config.Problem, defs map[string]*config.Definition) []*config.Problem {
 	var kept []*config.Problem
 	t.promoted = map[*config.Problem]bool{}
@@ -93,7 +94,7 @@ func (t *treatment) apply(problems []*config.Problem, defs map[string]*config.De
 	return kept
 }
 
-// unknownCodes finds comments that silence what there is not.
+// unknownCodes finds comments that ignore a code that does not exist.
 func unknownCodes(defs []*config.Definition) []*config.Problem {
 	known := warningCodes()
 	var found []*config.Problem
@@ -110,11 +111,11 @@ func unknownCodes(defs []*config.Definition) []*config.Problem {
 	return found
 }
 
-// minFileAge is how old a file is before it says something that the agent could never serve a definition in it.
+// minFileAge is the age of a file from which on never having been served means something.
 const minFileAge = 10 * time.Minute
 
-// rememberedProblem adds to the error of a definition for want of an operand what the agent of this host remembers of it; nil
-// if it knows nothing. age is that of the file.
+// rememberedProblem returns a note or warning for a definition that lacks an operand: whether the agent of this host
+// has ever served it. It returns nil if the agent does not know. age is that of the file.
 func rememberedProblem(
 	p *config.Problem, text string, agents map[string]identity.SavedMetric, age time.Duration,
 ) *config.Problem {
@@ -134,7 +135,7 @@ func rememberedProblem(
 	return &more
 }
 
-// waitingProblem says of a file that definitions of it are not served for want of metrics.
+// waitingProblem returns the note that some definitions of a file wait for metrics.
 func waitingProblem(file string, defs []served.Definition, metrics []string) *config.Problem {
 	verb := "wait"
 	if len(defs) == 1 {
@@ -147,7 +148,7 @@ func waitingProblem(file string, defs []served.Definition, metrics []string) *co
 	return &config.Problem{Pos: config.Position{File: file}, Severity: config.Note, Code: codeWaiting, Msg: text}
 }
 
-// metricsText is a metric, or the beginnings of the names of several.
+// metricsText returns the name of one metric, or the first components of several names.
 func metricsText(metrics []string) string {
 	const most = 4
 	if len(metrics) == 1 {

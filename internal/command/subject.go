@@ -15,27 +15,26 @@ import (
 	"pmdaderived/internal/session"
 )
 
-// subject is what an operand of explain and eval stands for: a definition of the files, or an expression
-// written on the command line.
+// subject is an operand of explain and eval: the name of a definition, or an expression.
 type subject struct {
 	text      string // as written
 	def       served.Definition
-	source    *config.Definition // nil: the command line
-	problem   *config.Problem    // why the definition could not be read; then there is nothing else
+	source    *config.Definition // nil: an expression
+	problem   *config.Problem    // why the definition could not be read; then def is empty
 	malformed *config.Problem    // of a line that may have been meant to define it
 }
 
-// query are the operands of explain and eval, bound to the metrics of a pmcd.
+// query has the operands of explain and eval, bound to the metrics of a collector.
 type query struct {
 	*session.Session
 	collector *collector.Collector
 	subjects  []subject
 	language  derived.Language
-	named     map[string]served.Definition // all that the files have
+	named     map[string]served.Definition // all definitions of the files
 }
 
-// openQuery reads a command line, finds out what its operands stand for, and binds it. nil if that cannot be, or if there is nothing
-// else to do; why has been told, as have mistakes of definitions.
+// openQuery reads the command line of explain and eval, finds or parses the subjects, and binds them. It returns nil,
+// and has printed why, if that is not possible.
 func (t *invocation) openQuery(ctx context.Context, args []string) (a *query, exit int) {
 	t.pathsOption()
 	t.pmcdOption()
@@ -67,7 +66,7 @@ func (t *invocation) openQuery(ctx context.Context, args []string) (a *query, ex
 			s.problem = broken
 		default:
 			s.malformed = read.MalformedLine(operand)
-			// The name can be nobody else's, and in no expression.
+			// No metric has a name with parentheses, and no expression can use it.
 			parsed, fault := derived.Parse("("+operand+")", operand)
 			if fault != nil {
 				t.showFault(operand, fault)
@@ -96,7 +95,7 @@ func (t *invocation) openQuery(ctx context.Context, args []string) (a *query, ex
 	return a, commandline.ExitOK
 }
 
-// metric is what a subject is bound to, nil if it could not be read.
+// metric returns the bound metric of a subject, nil if the subject could not be read.
 func (a *query) metric(s subject) *derived.Metric {
 	if s.problem != nil {
 		return nil
@@ -105,14 +104,14 @@ func (a *query) metric(s subject) *derived.Metric {
 	return m
 }
 
-// showMalformed tells of a line that may have been meant.
+// showMalformed prints the problem of a line that may have been meant to define the subject.
 func (t *invocation) showMalformed(s subject) {
 	if s.malformed != nil {
 		t.complain(fmt.Errorf("this line was probably meant to define %s:\n%w", s.text, s.malformed))
 	}
 }
 
-// showFault tells what is wrong with an expression of the command line.
+// showFault prints an error in an expression of the command line.
 func (t *invocation) showFault(text string, fault error) {
 	text = oneLine(text)
 	t.complain(fmt.Errorf("%w\n%s\n%s", fault, text,
@@ -120,14 +119,14 @@ func (t *invocation) showFault(text string, fault error) {
 	t.showHint(fault)
 }
 
-// showHint tells what a syntax error may come from.
+// showHint prints the probable cause of a syntax error.
 func (t *invocation) showHint(fault error) {
 	if err, ok := errors.AsType[*syntax.Error](fault); ok && err.Hint.Text != "" {
 		t.complain(errors.New(err.Hint.Text))
 	}
 }
 
-// showBroken tells why a subject cannot be computed.
+// showBroken prints why a subject cannot be computed.
 func (t *invocation) showBroken(s subject, fault *derived.Error) {
 	if s.source != nil {
 		fmt.Fprintln(t.stderr, definitions.ProblemOf(s.source, served.Fault{
@@ -139,13 +138,14 @@ func (t *invocation) showBroken(s subject, fault *derived.Error) {
 	t.showMalformed(s)
 }
 
-// nameless is the error of an expression that has no name.
+// nameless is the error of an expression without a name.
 type nameless struct{ fault *derived.Error }
 
 func (e *nameless) Error() string { return "semantic error: " + e.fault.Reason() }
 func (e *nameless) Offset() int   { return e.fault.Offset() }
 
-// showSimilar tells which metrics may be meant where a subject uses some that there are not, or where its definition may be.
+// showSimilar prints similar names for metrics that the subject uses and that do not exist, or how to name the file
+// with the definition.
 func (t *invocation) showSimilar(ctx context.Context, a *query, s subject) {
 	for _, name := range definitions.MissingMetrics(definitions.WithUsed(a.named, s.def), a.Catalog()) {
 		if meant := a.collector.Similar(ctx, name); meant != "" {

@@ -22,7 +22,8 @@ import (
 	"pmdaderived/internal/unittest"
 )
 
-// runTest runs unit tests of definitions. Exit: 1 if one fails, or too little is tested; 2 if a file cannot be used.
+// runTest runs unit tests of definitions. It returns 1 if a test fails or the coverage is too low, 2 if a file cannot
+// be used.
 func runTest(ctx context.Context, t *invocation, args []string) int {
 	r := testRun{invocation: t, tested: map[string]map[string]bool{}, printed: map[string]bool{}}
 	recorded := recorder{invocation: t, pause: defaultPause}
@@ -68,9 +69,9 @@ type testRun struct {
 	passed, failed       int
 	unusable             bool                       // a file could not be used
 	hasFaultyDefinitions bool                       // a definition file has a mistake
-	tested               map[string]map[string]bool // names that are tested, by the definition files that count for the coverage
-	files                []string                   // these, in order
-	printed              map[string]bool            // mistakes in definitions
+	tested               map[string]map[string]bool // names of tested definitions, by definition file
+	files                []string                   // the keys of tested, in order
+	printed              map[string]bool            // problems of definitions
 }
 
 func (r *testRun) setMinCoverage(arg string) error {
@@ -82,7 +83,7 @@ func (r *testRun) setMinCoverage(arg string) error {
 	return nil
 }
 
-// reportUnusable tells that something cannot be used.
+// reportUnusable prints why a file cannot be used.
 func (r *testRun) reportUnusable(file string, err error) {
 	r.unusable = true
 	text := withoutCall(err)
@@ -90,7 +91,7 @@ func (r *testRun) reportUnusable(file string, err error) {
 	r.suites = append(r.suites, unittest.Suite{File: file, Unusable: text})
 }
 
-// withoutCall is an error without the name of the system call in it.
+// withoutCall returns the text of an error without the name of the system call.
 func withoutCall(err error) string {
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		return strings.Replace(err.Error(), failed.Error(), failed.Path+": "+failed.Err.Error(), 1)
@@ -98,7 +99,7 @@ func withoutCall(err error) string {
 	return err.Error()
 }
 
-// runPath runs the tests of a file, of those that lie beside definitions, or of all files below a directory.
+// runPath runs the tests of a file, those beside a definition file, or those of all files in a directory.
 func (r *testRun) runPath(path string) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -109,7 +110,7 @@ func (r *testRun) runPath(path string) {
 		beside := strings.TrimSuffix(path, filepath.Ext(path)) + unittest.Extension
 		switch _, err := os.Stat(beside); {
 		case err == nil:
-			r.runFile(beside) // named by its definitions
+			r.runFile(beside) // path is the definition file
 		case filepath.Ext(path) == unittest.Extension:
 			r.runFile(path)
 		default:
@@ -139,7 +140,7 @@ func (r *testRun) runPath(path string) {
 	}
 }
 
-// countFile makes a file of definitions one that counts for the coverage.
+// countFile adds a definition file to the coverage.
 func (r *testRun) countFile(file string) {
 	if r.tested[file] == nil {
 		r.tested[file] = map[string]bool{}
@@ -189,8 +190,8 @@ func (r *testRun) runFile(path string) {
 	r.suites = append(r.suites, suite)
 }
 
-// readDefinitions reads the definitions that a file is to test, by default those of the file of the same name with
-// another ending. Mistakes in them make the run fail; the others are tested.
+// readDefinitions reads the definitions that a test file names, by default those of the file with the same name and the
+// ending .conf. Mistakes in them make the run fail; the other definitions are still tested.
 func (r *testRun) readDefinitions(f *unittest.File) (definitions.Parsed, bool) {
 	names := f.Definitions
 	if names == nil {
@@ -223,7 +224,7 @@ func (r *testRun) readDefinitions(f *unittest.File) (definitions.Parsed, bool) {
 	return read, true
 }
 
-// printOnce prints what is wrong with definitions, which several files may test.
+// printOnce prints a problem of definitions, unless another test file has the same.
 func (r *testRun) printOnce(p *config.Problem) {
 	if text := p.Error(); !r.printed[text] {
 		r.printed[text] = true
@@ -231,7 +232,7 @@ func (r *testRun) printOnce(p *config.Problem) {
 	}
 }
 
-// explain adds to failures what is known of definitions that cannot be used: their place and the line.
+// explain adds the place and the line to failures of definitions that cannot be used.
 func explain(result *unittest.Result, r *definitions.Parsed) {
 	for i := range result.Failures {
 		f := &result.Failures[i]
@@ -252,7 +253,7 @@ func explain(result *unittest.Result, r *definitions.Parsed) {
 	}
 }
 
-// printResult prints what came of a test.
+// printResult prints the result of a test.
 func (r *testRun) printResult(result unittest.Result) {
 	word := "ok"
 	if len(result.Failures) > 0 {
@@ -269,7 +270,7 @@ func (r *testRun) printResult(result unittest.Result) {
 	}
 }
 
-// finish reports on the whole run.
+// finish prints the results of the whole run, and returns the exit status.
 func (r *testRun) finish() int {
 	exit := commandline.ExitOK
 	if r.coverage && !r.printCoverage() {
@@ -303,7 +304,7 @@ func (r *testRun) writeJUnit() error {
 	return errors.Join(unittest.WriteJUnit(f, r.suites), f.Close())
 }
 
-// printCoverage prints which definitions are not tested; false if they are too many.
+// printCoverage prints which definitions are not tested. It returns false if they are too many.
 func (r *testRun) printCoverage() bool {
 	all, tested := 0, 0
 	for _, file := range r.files {
@@ -333,7 +334,7 @@ func (r *testRun) printCoverage() bool {
 	return true
 }
 
-// shareText is how many of so many definitions are tested, in numbers and in percent.
+// shareText says how many definitions are tested, in numbers and in percent.
 func shareText(part, whole int) string {
 	return fmt.Sprintf("%d of %s (%.1f %%) tested", part, plural.Of(whole, "definition"),
 		100*float64(part)/float64(whole))
