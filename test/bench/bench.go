@@ -23,8 +23,8 @@ type bench struct {
 	folder  rig.Folder
 	version int // of the definitions of thousands
 
-	arenas map[string]*arena // that live until the end of the run, by name
-	extra  []*arena          // that may still run when a line fails
+	testbeds map[string]*testbed // that live until the end of the run, by name
+	started  []*testbed          // that may still run when a line fails
 }
 
 // line is a line of the table: figures, and what each may be at most.
@@ -54,7 +54,7 @@ func lines() []line {
 // Run measures the lines. Programs and layout are in a folder of their own meanwhile.
 func Run(ctx context.Context, o Options) (table *rig.Table, err error) {
 	program := func(name string) string { return filepath.Join(o.Programs, name) }
-	b := &bench{Options: o, version: 1, arenas: map[string]*arena{}}
+	b := &bench{Options: o, version: 1, testbeds: map[string]*testbed{}}
 	b.folder, err = rig.NewFolder(map[string]string{
 		"bulk": program("bulk"), "peer": program("bulk"), "client": program("client"), "pmdaderived": program("pmdaderived"),
 	})
@@ -62,7 +62,7 @@ func Run(ctx context.Context, o Options) (table *rig.Table, err error) {
 		return nil, err
 	}
 	defer func() {
-		for _, a := range b.extra {
+		for _, a := range b.started {
 			err = errors.Join(err, a.close())
 		}
 		err = errors.Join(err, b.folder.Remove())
@@ -74,7 +74,7 @@ func Run(ctx context.Context, o Options) (table *rig.Table, err error) {
 	for _, l := range lines() {
 		parts = append(parts, rig.Part{Name: l.what, Run: func(ctx context.Context) ([]rig.Row, error) {
 			figures, err := l.measure(b, ctx)
-			for _, a := range b.extra {
+			for _, a := range b.started {
 				a.disconnect()
 			}
 			if err != nil {
@@ -86,8 +86,8 @@ func Run(ctx context.Context, o Options) (table *rig.Table, err error) {
 	return rig.Run(ctx, o.Log, o.Only, parts)
 }
 
-// few is how many turns are made at least where a turn takes seconds.
-func (b *bench) few() int {
+// minTurns is how many turns are made at least where a turn takes seconds.
+func (b *bench) minTurns() int {
 	if b.Time < time.Second {
 		return 1
 	}
@@ -95,20 +95,20 @@ func (b *bench) few() int {
 }
 
 // shared starts an arena when it is first needed. It lives until the end of the run.
-func (b *bench) shared(ctx context.Context, name string, c arenaConfig) (*arena, error) {
-	if a := b.arenas[name]; a != nil {
+func (b *bench) shared(ctx context.Context, name string, c testbedConfig) (*testbed, error) {
+	if a := b.testbeds[name]; a != nil {
 		return a, nil
 	}
-	a, err := b.arena(ctx, c)
+	a, err := b.newTestbed(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	b.arenas[name] = a
-	return a, a.settle(ctx, c.definitions)
+	b.testbeds[name] = a
+	return a, a.awaitRest(ctx, c.definitions)
 }
 
 // small is an arena with a thousand scalars, metrics over every family, and the C agent.
-func (b *bench) small(ctx context.Context) (*arena, error) {
+func (b *bench) small(ctx context.Context) (*testbed, error) {
 	defs := sums(1000)
 	for _, row := range []struct{ size, metrics int }{{10, 100}, {1000, 10}, {10_000, 1}, {100_000, 2}} {
 		defs = append(defs, sumsOver(row.size, row.metrics)...)
@@ -116,10 +116,10 @@ func (b *bench) small(ctx context.Context) (*arena, error) {
 	for i := range stallParts {
 		defs = append(defs, over(10_000, i, "plain", "A"))
 	}
-	return b.shared(ctx, "small", arenaConfig{definitions: defs, peer: true})
+	return b.shared(ctx, "small", testbedConfig{definitions: defs, peer: true})
 }
 
 // thousands is an arena with 5,000 definitions, the marker among them.
-func (b *bench) thousands(ctx context.Context) (*arena, error) {
-	return b.shared(ctx, "thousands", arenaConfig{definitions: fiveThousand(b.version)})
+func (b *bench) thousands(ctx context.Context) (*testbed, error) {
+	return b.shared(ctx, "thousands", testbedConfig{definitions: fiveThousand(b.version)})
 }

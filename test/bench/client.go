@@ -28,7 +28,7 @@ type result struct {
 }
 
 // newClient starts a client of the arena. Its own derived metrics are those of the file, if any.
-func (a *arena) newClient(ctx context.Context, derivedFile string) (*client, error) {
+func (a *testbed) newClient(ctx context.Context, derivedFile string) (*client, error) {
 	cmd := a.pmcd.Command(ctx, a.b.folder.Path("client"), "unix:"+a.pmcd.Socket)
 	cmd.Env = append(cmd.Env, "PCP_DERIVED_CONFIG="+derivedFile)
 	cmd.Stderr = os.Stderr
@@ -148,7 +148,7 @@ type fetcher struct {
 
 // fetcher starts a client of its own for the metrics, fetches until there are values,
 // and leaves if it has no derived metrics of its own: see join.
-func (a *arena) fetcher(ctx context.Context, derivedFile string, names []string, want int) (*fetcher, error) {
+func (a *testbed) fetcher(ctx context.Context, derivedFile string, names []string, want int) (*fetcher, error) {
 	c, err := a.newClient(ctx, derivedFile)
 	if err != nil {
 		return nil, err

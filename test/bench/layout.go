@@ -133,8 +133,8 @@ func names(prefix string, defs []definition) []string {
 	return all
 }
 
-// those are the names of n things.
-func those(n int, name func(i int) string) []string {
+// nameList are the names of n things.
+func nameList(n int, name func(i int) string) []string {
 	all := make([]string, n)
 	for i := range all {
 		all[i] = name(i)

@@ -19,7 +19,7 @@ const attempts = 10
 // refreshCost is the CPU of the agent in ns for each refresh, over n fetches at a period. Fetches that
 // share a sample count once. When the machine has held a sample up the agent does without new ones for a while;
 // a turn like that, or without all values, does not count.
-func (a *arena) refreshCost(ctx context.Context, f *fetcher, defs []definition, n int, period time.Duration) (float64, error) {
+func (a *testbed) refreshCost(ctx context.Context, f *fetcher, defs []definition, n int, period time.Duration) (float64, error) {
 	failed := fmt.Errorf("%d fetches with less than half as many samples", n)
 	for range attempts {
 		if err := f.join(3, period); err != nil {
@@ -77,9 +77,9 @@ func (b *bench) refreshAgainstClient(ctx context.Context, defs []definition, wan
 		func() (float64, error) { return clientCost(theirs, n, period) })
 }
 
-// pace is the period at which n values are sampled each time: the agent does not often repeat a sample that
+// samplePeriod is the period at which n values are sampled each time: the agent does not often repeat a sample that
 // took long.
-func pace(n int) time.Duration {
+func samplePeriod(n int) time.Duration {
 	if n <= 10_000 {
 		return 40 * time.Millisecond
 	}
@@ -87,18 +87,18 @@ func pace(n int) time.Duration {
 }
 
 func (b *bench) refreshValues(ctx context.Context) ([]float64, error) {
-	ten, err := b.refreshAgainstClient(ctx, sumsOver(1000, 10), 10_000, 8, pace(10_000))
+	ten, err := b.refreshAgainstClient(ctx, sumsOver(1000, 10), 10_000, 8, samplePeriod(10_000))
 	if err != nil {
 		return nil, err
 	}
-	hundred, err := b.refreshAgainstClient(ctx, []definition{over(100_000, 1, "sum", "A + B")}, 100_000, 3, pace(100_000))
+	hundred, err := b.refreshAgainstClient(ctx, []definition{over(100_000, 1, "sum", "A + B")}, 100_000, 3, samplePeriod(100_000))
 	return []float64{ten, hundred}, err
 }
 
 const pmiePeriod = 50 * time.Millisecond
 
 // pmieCost starts pmie with the sums of n scalars and measures its CPU in ns for each evaluation.
-func (a *arena) pmieCost(ctx context.Context, n int) (float64, error) {
+func (a *testbed) pmieCost(ctx context.Context, n int) (float64, error) {
 	rules := ""
 	for i, d := range sums(n) {
 		rules += fmt.Sprintf("rule%d = %s;\n", i, d.expr)
@@ -154,7 +154,7 @@ func (a *arena) pmieCost(ctx context.Context, n int) (float64, error) {
 func (b *bench) refreshScalars(ctx context.Context) ([]float64, error) {
 	const n = 1000
 	defs := sums(n)
-	libpcp, err := b.refreshAgainstClient(ctx, defs, n, 8, pace(n))
+	libpcp, err := b.refreshAgainstClient(ctx, defs, n, 8, samplePeriod(n))
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func (b *bench) refreshScalars(ctx context.Context) ([]float64, error) {
 		return nil, err
 	}
 	pmie, err := b.compare("1,000 scalars, against pmie", minRounds,
-		func() (float64, error) { return a.refreshCost(ctx, ours, defs, 8, pace(n)) },
+		func() (float64, error) { return a.refreshCost(ctx, ours, defs, 8, samplePeriod(n)) },
 		func() (float64, error) { return a.pmieCost(ctx, n) })
 	return []float64{libpcp, pmie}, err
 }
@@ -183,7 +183,7 @@ func (b *bench) definitions(ctx context.Context) ([]float64, error) {
 	}
 	binds := []float64{a.bindTook.Seconds()}
 	for range 2 {
-		again, err := b.arena(ctx, arenaConfig{definitions: fiveThousand(1)})
+		again, err := b.newTestbed(ctx, testbedConfig{definitions: fiveThousand(1)})
 		if err != nil {
 			return nil, err
 		}
@@ -219,7 +219,7 @@ func (b *bench) definitions(ctx context.Context) ([]float64, error) {
 			return nil, err
 		}
 		swaps = append(swaps, time.Since(event).Seconds()*1e3)
-		b.Log.Notef("seen after %.0f ms; longest fetch of a client meanwhile %.1f ms", swaps[len(swaps)-1], float64(r.numbers["most"])/1e6)
+		b.Log.Verbosef("seen after %.0f ms; longest fetch of a client meanwhile %.1f ms", swaps[len(swaps)-1], float64(r.numbers["most"])/1e6)
 		rig.Sleep(ctx, 100*time.Millisecond)
 	}
 	busy, err := a.control.Read(ctx)

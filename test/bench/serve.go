@@ -32,7 +32,7 @@ func (f *fetcher) latency(period time.Duration) (float64, error) {
 }
 
 // compareLatency compares the time of a fetch of metrics with so many values from two agents.
-func (b *bench) compareLatency(ctx context.Context, a *arena, ours, theirs []string, want int, period time.Duration) (float64, error) {
+func (b *bench) compareLatency(ctx context.Context, a *testbed, ours, theirs []string, want int, period time.Duration) (float64, error) {
 	x, err := a.fetcher(ctx, "", ours, want)
 	if err != nil {
 		return 0, err
@@ -47,7 +47,7 @@ func (b *bench) compareLatency(ctx context.Context, a *arena, ours, theirs []str
 }
 
 // peers are n singular metrics of the C agent.
-func peers(n int) []string { return those(n, func(i int) string { return scalar("peer", i) }) }
+func peers(n int) []string { return nameList(n, func(i int) string { return scalar("peer", i) }) }
 
 func (b *bench) fewMetrics(ctx context.Context) (figures []float64, err error) {
 	a, err := b.small(ctx)
@@ -73,7 +73,7 @@ func (b *bench) manyValues(ctx context.Context) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	wide := those(10, func(i int) string { return member("peer", 1000, i) })
+	wide := nameList(10, func(i int) string { return member("peer", 1000, i) })
 	two, err := b.compareLatency(ctx, a, names("derived.", sumsOver(1000, 10)), wide, 10_000, servePeriod)
 	return []float64{one, two}, err
 }
@@ -83,7 +83,7 @@ const lookupsPerTurn = 300
 
 func (b *bench) lookup(ctx context.Context) ([]float64, error) {
 	turn := func(name string, definitions int) (func() (float64, error), error) {
-		a, err := b.shared(ctx, name, arenaConfig{definitions: sums(definitions)})
+		a, err := b.shared(ctx, name, testbedConfig{definitions: sums(definitions)})
 		if err != nil {
 			return nil, err
 		}
@@ -137,7 +137,7 @@ func (b *bench) idle(ctx context.Context) ([]float64, error) {
 		each = append(each, used/1e6/time.Since(started).Seconds())
 		sum += each[len(each)-1] / float64(n)
 	}
-	b.Log.Notef("ms in each second: %.3f", each)
+	b.Log.Verbosef("ms in each second: %.3f", each)
 	return []float64{sum}, nil
 }
 
@@ -148,7 +148,7 @@ func (b *bench) memory(ctx context.Context) (figures []float64, err error) {
 		definitions []definition
 		fetched     int // values of the first one
 	}{{nil, 0}, {fiveThousand(0), 0}, {wide, 100_000}} {
-		a, err := b.arena(ctx, arenaConfig{definitions: row.definitions})
+		a, err := b.newTestbed(ctx, testbedConfig{definitions: row.definitions})
 		if err != nil {
 			return nil, err
 		}
@@ -157,7 +157,7 @@ func (b *bench) memory(ctx context.Context) (figures []float64, err error) {
 			if err != nil {
 				return nil, err
 			}
-			if err := f.join(10, pace(row.fetched)); err != nil {
+			if err := f.join(10, samplePeriod(row.fetched)); err != nil {
 				return nil, err
 			}
 		}

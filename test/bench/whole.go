@@ -12,15 +12,15 @@ import (
 // Everything that runs for a number of clients, counted together: pmcd, the agents, the clients. On one
 // side the clients fetch derived metrics from the agent, on the other they compute the same ones themselves.
 
-// crowd is clients that fetch at the same multiples of a period, as pmlogger, pmie and pmrep do.
-type crowd struct {
-	a       *arena
+// clientGroup is clients that fetch at the same multiples of a period, as pmlogger, pmie and pmrep do.
+type clientGroup struct {
+	a       *testbed
 	clients []*fetcher
 	period  time.Duration
 }
 
-func (a *arena) crowd(ctx context.Context, n int, derivedFile string, names []string, want int, period time.Duration) (*crowd, error) {
-	c := &crowd{a: a, period: period}
+func (a *testbed) newClientGroup(ctx context.Context, n int, derivedFile string, names []string, want int, period time.Duration) (*clientGroup, error) {
+	c := &clientGroup{a: a, period: period}
 	for range n {
 		f, err := a.newClient(ctx, derivedFile)
 		if err != nil {
@@ -35,7 +35,7 @@ func (a *arena) crowd(ctx context.Context, n int, derivedFile string, names []st
 }
 
 // together lets all clients carry out a command at the same time.
-func (c *crowd) together(format string, args ...any) ([]result, error) {
+func (c *clientGroup) together(format string, args ...any) ([]result, error) {
 	for _, f := range c.clients {
 		if err := f.send(format, args...); err != nil {
 			return nil, err
@@ -54,7 +54,7 @@ func (c *crowd) together(format string, args ...any) ([]result, error) {
 
 // cost is the CPU in ns of everything for each round of fetches. The clients connect for it and leave
 // afterwards, so that nothing is done for them while others are measured.
-func (c *crowd) cost(warm, n int) (float64, error) {
+func (c *clientGroup) cost(warm, n int) (float64, error) {
 	for _, f := range c.clients { // one by one: pmcd's queue of new connections is short
 		if _, err := f.do("contexts 1"); err != nil {
 			return 0, err
@@ -81,7 +81,7 @@ func (c *crowd) cost(warm, n int) (float64, error) {
 	return sum / float64(n), err
 }
 
-func (c *crowd) close() {
+func (c *clientGroup) close() {
 	for _, f := range c.clients {
 		f.close()
 	}
@@ -103,16 +103,16 @@ func (b *bench) wholeSystem(ctx context.Context, defs []definition, want int) (f
 		if n > 1 {
 			period = 500 * time.Millisecond
 		}
-		ours, err := a.crowd(ctx, n, "", names("derived.", defs), want, period)
+		ours, err := a.newClientGroup(ctx, n, "", names("derived.", defs), want, period)
 		if err != nil {
 			return nil, err
 		}
-		theirs, err := a.crowd(ctx, n, file, names("", defs), want, period)
+		theirs, err := a.newClientGroup(ctx, n, file, names("", defs), want, period)
 		if err != nil {
 			return nil, err
 		}
 		// With contexts of its own the client binds its metrics again; that is not counted.
-		ratio, err := b.compare(fmt.Sprintf("a round of %d clients", n), b.few(),
+		ratio, err := b.compare(fmt.Sprintf("a round of %d clients", n), b.minTurns(),
 			func() (float64, error) { return ours.cost(4, 4) },
 			func() (float64, error) { return theirs.cost(2, 4) })
 		ours.close()
@@ -171,7 +171,7 @@ func (b *bench) stall(ctx context.Context) ([]float64, error) {
 			longest[i] /= 1e6
 		}
 		p99 = rig.Quantile(longest, 0.99)
-		b.Log.Notef("longest in each %v with %s: median %.2f ms, p99 %.2f ms; of all %d fetches median %.0f µs",
+		b.Log.Verbosef("longest in each %v with %s: median %.2f ms, p99 %.2f ms; of all %d fetches median %.0f µs",
 			stallPeriod, what, rig.Median(longest), p99, r.numbers["n"], float64(r.numbers["median"])/1e3)
 		return p99, nil
 	}

@@ -49,7 +49,7 @@ func (b *between) serve() error {
 	if err != nil {
 		return err
 	}
-	if _, err := b.toPMCD.Write(whole(greeting)); err != nil {
+	if _, err := b.toPMCD.Write(encoded(greeting)); err != nil {
 		return err
 	}
 	for {
@@ -68,7 +68,7 @@ func (b *between) serve() error {
 
 // pass passes a request on, and its answer back.
 func (b *between) pass(asked pdu.Frame) error {
-	if _, err := b.toAgent.Write(whole(asked)); err != nil || !answered(asked.Kind) {
+	if _, err := b.toAgent.Write(encoded(asked)); err != nil || !answered(asked.Kind) {
 		return err
 	}
 	reply, err := b.agent.Next()
@@ -105,8 +105,8 @@ func answered(k pdu.Kind) bool {
 	return true
 }
 
-// whole is a frame with its header.
-func whole(f pdu.Frame) []byte {
+// encoded is a frame with its header.
+func encoded(f pdu.Frame) []byte {
 	all := make([]byte, 0, pdu.HeaderSize+len(f.Body))
 	for _, word := range []uint32{uint32(pdu.HeaderSize + len(f.Body)), uint32(f.Kind), uint32(f.From)} {
 		all = binary.BigEndian.AppendUint32(all, word)

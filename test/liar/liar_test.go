@@ -60,7 +60,7 @@ func lieIs(t *testing.T, order string) {
 		for i, pair := range all {
 			said, err := r.tell(order, pair[0], pair[1])
 			require.NoError(t, err)
-			honest := whole(pair[1])
+			honest := encoded(pair[1])
 			if i == len(all)-1 && len(said) > pdu.HeaderSize && get(said, pdu.HeaderSize) == uint32(pdu.ChangeNames) {
 				put(honest, pdu.HeaderSize, uint32(pdu.ChangeNames)) // it is announced
 			}
@@ -85,7 +85,7 @@ func TestNoSuchLie(t *testing.T) {
 	assert.ErrorContains(t, err, "no such lie")
 	said, err := r.tell("", pair[0], pair[1])
 	require.NoError(t, err)
-	assert.Equal(t, whole(pair[1]), said)
+	assert.Equal(t, encoded(pair[1]), said)
 }
 
 // The same seed tells the same lies.

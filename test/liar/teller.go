@@ -11,13 +11,13 @@ import (
 	"pmdaderived/pdu"
 )
 
-// telling is one answer.
-type telling struct {
-	asked, truth pdu.Frame
-	argument     string
-	rand         *rand.Rand // begins with the argument, if that is a number
-	n            int        // answers to requests of the kind since the lie began
-	fetches      int        // likewise of FETCH
+// exchange is one answer.
+type exchange struct {
+	request, reply pdu.Frame
+	argument       string
+	rand           *rand.Rand // begins with the argument, if that is a number
+	answers        int        // answers to requests of the kind since the lie began
+	fetches        int        // likewise of FETCH
 }
 
 // teller tells lies, one after the other.
@@ -40,23 +40,23 @@ func (r *teller) tell(order string, asked, truth pdu.Frame) ([]byte, error) {
 		return r.announce(truth), nil
 	}
 	name, argument, _ := strings.Cut(order, " ")
-	i := slices.IndexFunc(tellings(), func(l lie) bool { return l.name == name })
+	i := slices.IndexFunc(table(), func(l lie) bool { return l.name == name })
 	if i < 0 {
 		return nil, errors.New("there is no such lie")
 	}
-	l, k := tellings()[i], asked.Kind
+	l, k := table()[i], asked.Kind
 	if len(l.about) > 0 && !slices.Contains(l.about, k) {
 		return r.announce(truth), nil
 	}
-	t := &telling{asked: asked, truth: truth, argument: argument, rand: r.rand, n: r.n[k], fetches: r.n[pdu.KindFetch]}
+	t := &exchange{request: asked, reply: truth, argument: argument, rand: r.rand, answers: r.n[k], fetches: r.n[pdu.KindFetch]}
 	r.n[k]++
-	return l.say(t), nil
+	return l.answer(t), nil
 }
 
 // announce is the truth, with word that names have changed in the first RESULT since the order: so everybody asks for them again, and meets the
 // lie, or the truth again.
 func (r *teller) announce(truth pdu.Frame) []byte {
-	frame := whole(truth)
+	frame := encoded(truth)
 	if truth.Kind == pdu.KindResult && !r.announced {
 		put(frame, pdu.HeaderSize, uint32(pdu.ChangeNames))
 		r.announced = true
@@ -98,28 +98,28 @@ func blocks(frame []byte, f func(at int)) {
 	})
 }
 
-// patched says a true RESULT with words replaced.
-func patched(patch func(frame []byte)) func(*telling) []byte {
-	return func(t *telling) []byte {
-		frame := whole(t.truth)
-		if t.truth.Kind == pdu.KindResult {
+// patchResult says a true RESULT with words replaced.
+func patchResult(patch func(frame []byte)) func(*exchange) []byte {
+	return func(t *exchange) []byte {
+		frame := encoded(t.reply)
+		if t.reply.Kind == pdu.KindResult {
 			patch(frame)
 		}
 		return frame
 	}
 }
 
-// other says another message of the kind of the true one.
-func other[M any, P interface {
+// changeMessage says another message of the kind of the true one.
+func changeMessage[M any, P interface {
 	*M
 	pdu.Message
-}](change func(t *telling, m P)) func(*telling) []byte {
-	return func(t *telling) []byte {
+}](change func(t *exchange, m P)) func(*exchange) []byte {
+	return func(t *exchange) []byte {
 		m := P(new(M))
-		if t.truth.Kind != m.Kind() || m.Decode(t.truth.Body) != nil {
-			return whole(t.truth)
+		if t.reply.Kind != m.Kind() || m.Decode(t.reply.Body) != nil {
+			return encoded(t.reply)
 		}
 		change(t, m)
-		return m.Append(nil, t.truth.From)
+		return m.Append(nil, t.reply.From)
 	}
 }

@@ -13,8 +13,8 @@ import (
 // daemon is one run of pmcd. It has left its parent and leads a session of its own, which its
 // agents belong to.
 type daemon struct {
-	pid  int  // of the session too
-	told bool // to end, by Signal
+	pid       int  // of the session too
+	signalled bool // to end, by Signal
 }
 
 // poll asks whether something has come to pass until it has, or until the deadline.
@@ -75,7 +75,7 @@ func (d *daemon) signal(sig os.Signal) error {
 	}
 	switch number {
 	case syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGKILL, syscall.SIGABRT, syscall.SIGSEGV:
-		d.told = true
+		d.signalled = true
 	}
 	return syscall.Kill(d.pid, number)
 }
@@ -88,22 +88,22 @@ func (d *daemon) end(sig os.Signal, timeout time.Duration) error {
 		if err := d.signal(sig); err != nil {
 			problem = fmt.Errorf("end pmcd: %w", err)
 		}
-	case !d.told:
+	case !d.signalled:
 		problem = errors.New("pmcd had ended by itself")
 	}
-	if empty(d.pid, time.Now().Add(timeout), 0) {
+	if awaitEmpty(d.pid, time.Now().Add(timeout), 0) {
 		return problem
 	}
 	problem = errors.Join(problem, fmt.Errorf("still there %v after %v, killed: %v", timeout, sig, processes(d.pid)))
-	if !empty(d.pid, time.Now().Add(killTimeout), syscall.SIGKILL) {
+	if !awaitEmpty(d.pid, time.Now().Add(killTimeout), syscall.SIGKILL) {
 		problem = errors.Join(problem, fmt.Errorf("not even SIGKILL ends %v", processes(d.pid)))
 	}
 	return problem
 }
 
-// empty waits until no process of a session is left, and sends all that are a signal meanwhile: a process may have forked while it
+// awaitEmpty waits until no process of a session is left, and sends all that are a signal meanwhile: a process may have forked while it
 // was being killed.
-func empty(session int, deadline time.Time, sig syscall.Signal) bool {
+func awaitEmpty(session int, deadline time.Time, sig syscall.Signal) bool {
 	return poll(deadline, func() bool {
 		left := processes(session)
 		for _, process := range left {

@@ -81,15 +81,15 @@ func Member(at uint64, inst pdu.Inst) uint64 { return Phase(at) + 1000*uint64(in
 func Load(at uint64, inst pdu.Inst) uint64 { return (uint64(inst) + 1) * (at / 1000) }
 
 // AllMembers are the instances of the domain that never changes.
-func AllMembers(uint64) []pdu.Inst { return from(0, Members) }
+func AllMembers(uint64) []pdu.Inst { return instancesFrom(0, Members) }
 
 // BurstMembers are the instances of the other domain: the first and 2 to 6 of 9, others every 5 s.
 func BurstMembers(at uint64) []pdu.Inst {
 	era := at / 5e9
-	return append(from(0, 1), from(1+era%4, 2+era%5)...)
+	return append(instancesFrom(0, 1), instancesFrom(1+era%4, 2+era%5)...)
 }
 
-func from(first, n uint64) []pdu.Inst {
+func instancesFrom(first, n uint64) []pdu.Inst {
 	insts := make([]pdu.Inst, n)
 	for i := range insts {
 		insts[i] = pdu.Inst(first) + pdu.Inst(i)
@@ -154,7 +154,7 @@ func serveAgent(name, domain, lies string) error {
 	if lies == None {
 		return (&pmda.Server{Agent: a}).Serve(context.Background(), in, out)
 	}
-	named, err := a.named(name)
+	named, err := a.withNames(name)
 	if err != nil {
 		return err
 	}
@@ -167,8 +167,8 @@ const Numbered = 1000
 // numberedCluster is the cluster of these.
 const numberedCluster = 1
 
-// named is an agent that answers lookups itself: each metric has a name below dyn, too.
-func (a *agent) named(name string) (pmda.Agent, error) {
+// withNames is an agent that answers lookups itself: each metric has a name below dyn, too.
+func (a *agent) withNames(name string) (pmda.Agent, error) {
 	root := name + "." + dynamicNode
 	var entries []pmda.Entry
 	for item, m := range a.metrics {

@@ -25,7 +25,7 @@ type Client struct {
 func Dial(ctx context.Context, p *pmcdtest.PMCD) (*pmapi.Conn, error) {
 	for begin := time.Now(); ; {
 		conn, err := pmapi.Dial(ctx, "unix", p.Socket)
-		if !errors.Is(err, syscall.EAGAIN) || time.Since(begin) > patience || !Sleep(ctx, pollInterval) {
+		if !errors.Is(err, syscall.EAGAIN) || time.Since(begin) > awaitLimit || !Sleep(ctx, pollInterval) {
 			return conn, err
 		}
 	}

@@ -67,20 +67,20 @@ func (f Folder) Write(name, text string) (string, error) {
 func (f Folder) Remove() error { return os.RemoveAll(string(f)) }
 
 const (
-	patience     = 30 * time.Second
+	awaitLimit   = 30 * time.Second
 	pollInterval = 10 * time.Millisecond
 )
 
 // Await polls until something holds, 30 s at most.
 func Await(ctx context.Context, what string, holds func() (bool, error)) error {
-	for deadline := time.Now().Add(patience); ; {
+	for deadline := time.Now().Add(awaitLimit); ; {
 		switch ok, err := holds(); {
 		case err != nil:
 			return fmt.Errorf("%s: %w", what, err)
 		case ok:
 			return nil
 		case time.Now().After(deadline):
-			return fmt.Errorf("not within %v: %s", patience, what)
+			return fmt.Errorf("not within %v: %s", awaitLimit, what)
 		case !Sleep(ctx, pollInterval):
 			return ctx.Err()
 		}

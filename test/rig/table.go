@@ -115,17 +115,17 @@ type Log struct {
 	Verbose bool // Notef is written
 }
 
-// Tellf writes a line.
-func (l *Log) Tellf(format string, args ...any) {
+// Printf writes a line.
+func (l *Log) Printf(format string, args ...any) {
 	if l != nil {
 		fmt.Fprintf(l.Out, format+"\n", args...)
 	}
 }
 
-// Notef writes a line about what figures are made of.
-func (l *Log) Notef(format string, args ...any) {
+// Verbosef writes a line about what figures are made of.
+func (l *Log) Verbosef(format string, args ...any) {
 	if l != nil && l.Verbose {
-		l.Tellf("    "+format, args...)
+		l.Printf("    "+format, args...)
 	}
 }
 
@@ -145,7 +145,7 @@ func Run(ctx context.Context, log *Log, only []string, parts []Part) (*Table, er
 		if len(only) > 0 && !slices.ContainsFunc(only, wanted(p.Name)) {
 			continue
 		}
-		log.Tellf("%4.0f s  %s", time.Since(begin).Seconds(), p.Name)
+		log.Printf("%4.0f s  %s", time.Since(begin).Seconds(), p.Name)
 		rows, err := p.Run(ctx)
 		switch {
 		case ctx.Err() != nil:
@@ -154,7 +154,7 @@ func Run(ctx context.Context, log *Log, only []string, parts []Part) (*Table, er
 			rows = append(rows, Row{What: p.Name, Measured: "not measured", Target: strings.ReplaceAll(err.Error(), "\n", " ")})
 		}
 		for _, r := range rows {
-			log.Notef("%s: %s (%s) %s", r.What, r.Measured, r.Target, r.Verdict())
+			log.Verbosef("%s: %s (%s) %s", r.What, r.Measured, r.Target, r.Verdict())
 		}
 		t.Rows = append(t.Rows, rows...)
 	}

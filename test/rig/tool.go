@@ -28,8 +28,8 @@ type Tool struct {
 	read   chan struct{} // closed at the end of its output
 }
 
-// toolPatience is how long a tool may take to end when it is told to.
-const toolPatience = 5 * time.Second
+// toolEndLimit is how long a tool may take to end when it is told to.
+const toolEndLimit = 5 * time.Second
 
 // Start runs a tool. line is called with each line that it prints, in a goroutine of its own. env is in addition to what
 // the private pmcd needs. At the end of ctx the tool gets SIGTERM.
@@ -38,7 +38,7 @@ func Start(ctx context.Context, p *pmcdtest.PMCD, line func(Line), env []string,
 	// Tools in Python keep their output back otherwise.
 	t.Cmd.Env = append(append(t.Cmd.Env, "PYTHONUNBUFFERED=1", "TZ=UTC"), env...)
 	t.Cmd.Cancel = func() error { return t.Cmd.Process.Signal(syscall.SIGTERM) }
-	t.Cmd.WaitDelay = toolPatience
+	t.Cmd.WaitDelay = toolEndLimit
 	t.Cmd.Stderr = &t.stderr
 	stdout, err := t.Cmd.StdoutPipe()
 	if err != nil {

@@ -19,9 +19,9 @@ const (
 	derivedDomain = 510
 )
 
-// arena is a private pmcd with the agents to compare. Several can run; those that are not being
+// testbed is a private pmcd with the agents to compare. Several can run; those that are not being
 // measured do nothing.
-type arena struct {
+type testbed struct {
 	b       *bench
 	folder  rig.Folder
 	pmcd    *pmcdtest.PMCD
@@ -34,8 +34,8 @@ type arena struct {
 	bindTook time.Duration // from the start of the agent until all definitions were bound
 }
 
-// arenaConfig says what an arena has besides the source of operands.
-type arenaConfig struct {
+// testbedConfig says what an arena has besides the source of operands.
+type testbedConfig struct {
 	definitions []definition
 	peer        bool // the C agent
 }
@@ -48,10 +48,10 @@ const (
 	ctlRequestTime = "derived.control.request_time"
 )
 
-// arena starts one and waits until all definitions are bound.
-func (b *bench) arena(ctx context.Context, c arenaConfig) (a *arena, err error) {
-	a = &arena{b: b}
-	b.extra = append(b.extra, a)
+// newTestbed starts one and waits until all definitions are bound.
+func (b *bench) newTestbed(ctx context.Context, c testbedConfig) (a *testbed, err error) {
+	a = &testbed{b: b}
+	b.started = append(b.started, a)
 	dir, err := os.MkdirTemp(string(b.folder), "arena")
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (b *bench) arena(ctx context.Context, c arenaConfig) (a *arena, err error) 
 }
 
 // awaitBound waits until n definitions are served.
-func (a *arena) awaitBound(ctx context.Context, n int) (err error) {
+func (a *testbed) awaitBound(ctx context.Context, n int) (err error) {
 	if a.control, err = rig.NewReader(ctx, a.pmcd, ctlBound, ctlFailed, ctlOperands, ctlRequestTime); err != nil {
 		return err
 	}
@@ -119,9 +119,9 @@ func (a *arena) awaitBound(ctx context.Context, n int) (err error) {
 	})
 }
 
-// settle lets happen what happens once after a start: pmcd tells each of the agent's connections with its first
+// awaitRest lets happen what happens once after a start: pmcd tells each of the agent's connections with its first
 // answer that there are new agents, and the agent looks its operands up again a second later.
-func (a *arena) settle(ctx context.Context, defs []definition) error {
+func (a *testbed) awaitRest(ctx context.Context, defs []definition) error {
 	c, err := a.newClient(ctx, "")
 	if err != nil {
 		return err
@@ -142,7 +142,7 @@ func (a *arena) settle(ctx context.Context, defs []definition) error {
 }
 
 // cpuDuring is the CPU that processes use in ns while something is done.
-func (a *arena) cpuDuring(do func() error, pids ...int) (float64, error) {
+func (a *testbed) cpuDuring(do func() error, pids ...int) (float64, error) {
 	before, err := rig.CPU(pids...)
 	if err != nil {
 		return 0, err
@@ -155,13 +155,13 @@ func (a *arena) cpuDuring(do func() error, pids ...int) (float64, error) {
 }
 
 // define replaces the definitions.
-func (a *arena) define(defs []definition) error {
+func (a *testbed) define(defs []definition) error {
 	_, err := a.folder.Write("definitions/bench.conf", text(defs))
 	return err
 }
 
 // disconnect ends all clients.
-func (a *arena) disconnect() {
+func (a *testbed) disconnect() {
 	for _, c := range a.clients {
 		c.close()
 	}
@@ -169,7 +169,7 @@ func (a *arena) disconnect() {
 }
 
 // close ends the arena and all its clients.
-func (a *arena) close() (err error) {
+func (a *testbed) close() (err error) {
 	a.disconnect()
 	if a.control != nil {
 		err = a.control.Close()
