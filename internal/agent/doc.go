@@ -47,7 +47,8 @@
 //
 //	reload     configuration, look-ups, snapshots
 //	operand    samples, catalog and instance names as pmcd returns them; pure
-//	upstream   connections to pmcd, series of samples, the schedule
+//	upstream   series of samples, and when they are sampled
+//	pool       connections to pmcd, and how long pmcd is busy with their requests
 //	queue      which operands wait, and what the next fetch contains; pure
 //	sampler    samples and results of functions over time
 //	history    the samples of a context by metric, and evaluations; pure
