@@ -3,8 +3,8 @@ package pattern
 // Error is the reason why a pattern is refused.
 type Error string
 
-// The reasons. The texts that the C library has for them, too, are those of regerror(3), which libpcp shows after
-// "bad regular expression:".
+// The reasons. The texts are those of regerror(3) in the GNU library, which libpcp shows after "bad regular
+// expression:". The last two are of this package only.
 const (
 	ErrCType  Error = "Invalid character class name"         // [[:word:]]
 	ErrEscape Error = "Trailing backslash"                   // a\

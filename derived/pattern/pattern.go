@@ -12,7 +12,7 @@ type Regexp struct {
 	re      *regexp.Regexp
 }
 
-// Compile parses a pattern, which ends at its first NUL. Its errors are of type [Error].
+// Compile parses a pattern, which ends at its first NUL. Its error is an [Error].
 func Compile(pattern string) (*Regexp, error) {
 	pattern = cString(pattern)
 	text, err := translate(pattern)
@@ -21,13 +21,13 @@ func Compile(pattern string) (*Regexp, error) {
 	}
 	re, err := regexp.Compile(text)
 	if err != nil {
-		return nil, ErrSize // the text is well formed, so it is one of Go's limits
+		return nil, ErrSize // the text is well formed, so it exceeds one of Go's limits
 	}
-	re.Longest() // as POSIX has it: what matches is the same
+	re.Longest() // POSIX wants the longest match; Find returns it
 	return &Regexp{pattern, re}, nil
 }
 
-// Check says what is wrong with a pattern, as [Compile] does.
+// Check returns the error of [Compile] for a pattern.
 func Check(pattern string) error {
 	_, err := Compile(pattern)
 	return err
@@ -36,11 +36,11 @@ func Check(pattern string) error {
 // String returns the pattern.
 func (re *Regexp) String() string { return re.pattern }
 
-// MatchString says whether the pattern matches any part of s, be it empty. A NUL ends s.
+// MatchString reports whether the pattern matches any part of s, also an empty one. A NUL ends s.
 func (re *Regexp) MatchString(s string) bool { return re.re.MatchString(latin1(cString(s))) }
 
-// Find returns the part of s that the first sub-expression in parentheses stands for which takes part in the leftmost
-// longest match, or the whole match if none does; "" if the pattern does not match. A NUL ends s.
+// Find returns a part of the leftmost longest match in s: the part of the first sub-expression in parentheses that
+// matched, or the whole match if there is none. It returns "" if the pattern does not match. A NUL ends s.
 func (re *Regexp) Find(s string) string {
 	s = cString(s)
 	wide := latin1(s)
@@ -77,8 +77,8 @@ func cString(s string) string {
 	return s
 }
 
-// latin1 returns s with each byte as the character of that number, so that Go's regexp sees bytes.
-// ASCII, as nearly all names are, stays as it is.
+// latin1 returns s with each byte as the character of that number, so that a character of Go's regexp is a byte.
+// It returns ASCII, as nearly all names are, unchanged.
 func latin1(s string) string {
 	ascii := true
 	for i := range len(s) {

@@ -7,24 +7,25 @@ import (
 	"strings"
 )
 
-// Limits of a pattern; one that exceeds them is refused with ErrSize.
+// Limits of a pattern. ErrSize is the error for a pattern that exceeds one.
 const (
 	maxPattern = 64 << 10  // bytes
-	maxDepth   = 1000      // groups in groups, and repetitions of repetitions; that of Go's regexp
-	maxRepeat  = 1000      // the largest number in an interval, and their product where one is inside another
-	maxProgram = 128 << 10 // instructions, about one for each byte when intervals are written out
+	maxDepth   = 1000      // groups in groups, and repetitions of repetitions; Go's regexp has the same limit
+	maxRepeat  = 1000      // the largest number in an interval, and the product of intervals in one another
+	maxProgram = 128 << 10 // instructions, about one for each byte of the pattern with its repetitions written out
 )
 
-// translator writes a pattern anew for Go's regexp, over subjects of which each byte is a character.
+// translator translates a pattern to one of Go's regexp. It is a recursive descent parser; each method reads a part of
+// the pattern and returns its translation.
 type translator struct {
-	rest   string // of the pattern
-	groups int    // that are open
+	rest   string // the part of the pattern that is not read
+	groups int    // number of groups that are open
 }
 
-// piece is a part of a pattern, translated.
+// piece is the translation of a part of a pattern.
 type piece struct {
 	text string
-	size int // instructions, roughly
+	size int // estimate of the number of instructions, to compare with maxProgram
 }
 
 func translate(pattern string) (string, error) {
@@ -39,14 +40,14 @@ func translate(pattern string) (string, error) {
 	return "(?s)" + all.text, err
 }
 
-// accept reports whether the rest begins with a text, and passes over it.
+// accept reports whether the rest begins with text. If so, it reads that.
 func (t *translator) accept(text string) bool {
 	rest, ok := strings.CutPrefix(t.rest, text)
 	t.rest = rest
 	return ok
 }
 
-// branches reads up to the end of the group that is open, or of the pattern. Branches may be empty, so "|" is only copied.
+// branches reads up to the end of the innermost group, or of the pattern. Branches may be empty, so "|" is copied.
 func (t *translator) branches() (piece, error) {
 	var text strings.Builder
 	size := 0
@@ -68,7 +69,7 @@ func (t *translator) branches() (piece, error) {
 func (t *translator) expression() (piece, error) {
 	token := t.token()
 	if text := assertion(token); text != "" {
-		return piece{text, 1}, nil // a repetition after it has nothing to repeat
+		return piece{text, 1}, nil // atom refuses a repetition after it
 	}
 	p, err := t.atom(token)
 	for n := 0; err == nil && t.rest != "" && strings.IndexByte("*+?{", t.rest[0]) >= 0; n++ {
@@ -80,7 +81,7 @@ func (t *translator) expression() (piece, error) {
 	return p, err
 }
 
-// token takes the next character, or a backslash with the character after it.
+// token reads the next character, or a backslash and the character after it.
 func (t *translator) token() string {
 	n := 1
 	if t.rest[0] == '\\' {
@@ -91,7 +92,7 @@ func (t *translator) token() string {
 	return token
 }
 
-// assertion is a condition on the place between two bytes; "" if the token is none.
+// assertion returns the translation of a token that matches a position between two bytes, "" for other tokens.
 func assertion(token string) string {
 	switch token {
 	case "^", "\\`":
@@ -101,13 +102,13 @@ func assertion(token string) string {
 	case `\b`, `\B`:
 		return token
 	case `\<`, `\>`:
-		return `\b` // the other end of a word is taken, too
+		return `\b` // Go's regexp has no other; it matches at the other end of a word, too
 	}
 	return ""
 }
 
-// atom reads what can be repeated. A ")" without "(", and a "}" without "{", stand for themselves, as does every escaped
-// character that is no extension of the GNU library: \n is an n and \d a d.
+// atom reads a part that can be repeated and begins with token. A ")" without "(" and a "}" without "{" stand for
+// themselves. So does a character after a backslash, unless the GNU library has an extension: \n is n and \d is d.
 func (t *translator) atom(token string) (p piece, err error) {
 	text := ""
 	switch token {
@@ -133,10 +134,10 @@ func (t *translator) atom(token string) (p piece, err error) {
 	return piece{text, 1}, err
 }
 
-// literal is c where Go's regexp reads it as itself, in brackets and outside.
+// literal returns the text that Go's regexp reads as the character c, in brackets and outside.
 func literal(c byte) string { return fmt.Sprintf(`\x%02x`, c) }
 
-// group reads the rest of a group, which Go's regexp numbers by its parenthesis.
+// group reads the rest of a group after its "(". Go's regexp numbers groups as POSIX does.
 func (t *translator) group() (piece, error) {
 	if t.groups == maxDepth {
 		return piece{}, ErrSize
@@ -150,7 +151,8 @@ func (t *translator) group() (piece, error) {
 	return piece{"(" + inner.text + ")", inner.size + 2}, err
 }
 
-// repeated reads a repetition, and applies it. It may follow another one: nothing is lazy.
+// repeated reads a repetition of p and returns both. The parentheses around p make a repetition of a repetition of two
+// operators in a row, which Go's regexp would read as a lazy one.
 func (t *translator) repeated(p piece) (piece, error) {
 	operator, copies := t.token(), 1
 	if operator == "{" {
@@ -166,8 +168,8 @@ func (t *translator) repeated(p piece) (piece, error) {
 	return p, nil
 }
 
-// interval reads the rest of "{n}", "{n,}", "{,m}" or "{n,m}". It returns the interval as Go's regexp has it, and how many copies
-// it makes of what it repeats.
+// interval reads the rest of "{n}", "{n,}", "{,m}" or "{n,m}". It returns the interval in the form of Go's regexp,
+// and the number of copies of the repeated part in the program.
 func (t *translator) interval() (operator string, copies int, err error) {
 	inside, rest, closed := strings.Cut(t.rest, "}")
 	t.rest = rest
@@ -194,8 +196,8 @@ func (t *translator) interval() (operator string, copies int, err error) {
 	return fmt.Sprintf("{%d,%d}", low, high), int(high), nil
 }
 
-// bracket reads the rest of a bracket expression. A backslash is an ordinary character here, and so are "]" in the first place
-// and "-" in the first or last one, or as the end of a range.
+// bracket reads the rest of a bracket expression. In it a backslash is an ordinary character. So are "]" as the first
+// one, and "-" as the first, the last, or the end of a range.
 func (t *translator) bracket() (string, error) {
 	var text strings.Builder
 	text.WriteString("[")
@@ -215,6 +217,9 @@ func (t *translator) bracket() (string, error) {
 	return text.String() + "]", nil
 }
 
+// classes are the names of POSIX's character classes. Go's regexp has more.
+const classes = "alnum alpha blank cntrl digit graph lower print punct space upper xdigit"
+
 // member reads a class, a range or a character in a bracket expression.
 func (t *translator) member() (string, error) {
 	if t.accept("[:") {
@@ -223,8 +228,8 @@ func (t *translator) member() (string, error) {
 		switch {
 		case !closed:
 			return "", ErrBrack
-		case !slices.Contains(strings.Fields("alnum alpha blank cntrl digit graph lower print punct space upper xdigit"), name):
-			return "", ErrCType // Go's regexp has more
+		case !slices.Contains(strings.Fields(classes), name):
+			return "", ErrCType
 		}
 		return "[:" + name + ":]", nil
 	}
@@ -240,7 +245,7 @@ func (t *translator) member() (string, error) {
 	return literal(low) + "-" + literal(high), err
 }
 
-// character reads an end of a range, or a character alone.
+// character reads a character that is alone or an end of a range.
 func (t *translator) character() (byte, error) {
 	switch {
 	case t.rest == "":

@@ -6,21 +6,21 @@ type Span struct{ Start, End int }
 // Expr is one node of the tree: a *Name, *Number, *Unary, *Binary, *Ternary, *Call, *Select or *Paren. The
 // arguments of a *Call may be a *Literal or a *Tag, too. There is nothing else.
 //
-// Parse never gives a tree with more than MaxDepth nodes on a path from the root to a leaf, so its
-// users may walk it by plain recursion. A tree is not changed once it is parsed.
+// Parse never returns a tree with more than MaxDepth nodes on a path from the root to a leaf, so its
+// users may walk it recursively. A tree is never changed after Parse.
 type Expr interface {
-	// Span is the node's part of the text it was parsed from; zero for a node made by hand.
+	// Span returns the node's part of the text it was parsed from. It is zero for a node made by hand.
 	Span() Span
 
-	// String is the canonical text: one blank around binary operators and after commas, none
-	// elsewhere. Parsing it gives the same tree, which prints the same text. Where a tree made by
-	// hand lacks parentheses that precedence asks for, they are added.
+	// String returns the canonical text: one blank around binary operators and after commas, none
+	// elsewhere. Parsing it returns the same tree, which prints the same text. In a tree made by
+	// hand parentheses can be missing that precedence needs: String adds them.
 	String() string
 
 	depth() int
 }
 
-// node makes an Expr of the struct that embeds it.
+// node is the common part of all nodes. A struct that embeds it is an Expr.
 type node struct {
 	at     Span
 	height int // nodes on the longest path down to a leaf, this one included
@@ -37,15 +37,15 @@ type Name struct {
 	Name string
 }
 
-// Number is a constant without metadata of its own: U32 when written without a point, else DOUBLE.
+// Number is a constant without metadata of its own: of type U32 if it has no point, otherwise DOUBLE.
 //
 //	42   1.5   .5
 type Number struct {
 	node
 	Text   string  // the digits as written; semantic errors show them
-	Double bool    // written with a point
+	Double bool    // it has a point
 	Int    uint32  // the value, 0 if Double
-	Float  float64 // the value, of an integer too; +Inf for digits beyond the range
+	Float  float64 // the value, also of an integer; +Inf if it is too large
 }
 
 // Unary is a prefix operator, Neg or Not, before its operand.
@@ -75,55 +75,60 @@ type Ternary struct {
 	Guard, Then, Else Expr
 }
 
-// Call is a function with its arguments, which are what its row in the table of functions says.
+// Call is a function with its arguments. The kind of each argument is in the function's row of the table functions.
 //
 //	delta(disk.dev.total)   matchinst(!/^lo/, network.interface.in.bytes)   mkconst(10, type=u64, units="Kbyte")
 //	sum(proc.memory.rss) by (proc.id.uid_nm)
 //
-// A NoValue is the Then or the Else of a Ternary, never both, never inside parentheses, and nowhere else. As the Else it
-// ends the ternary: an operator behind it has the whole ternary as its operand. Language of PCP 7.
+// A Call of NoValue is the Then or the Else of a Ternary, never both, never inside parentheses, and nowhere else. If
+// it is the Else, it ends the ternary: the operand of an operator after it is the whole ternary.
 type Call struct {
 	node
 	Func Func
 	Args []Expr
-	By   *By // behind an aggregate; nil: there is none
+	By   *By // the by (KEY) of an aggregate; nil: there is none
 }
 
-// Literal is an argument with a language of its own, without what is around it in the text, which its Span has:
-// quotes, or slashes.
+// Literal is an argument with a language of its own. Its Text is without the quotes or slashes around it, its Span
+// includes them.
 //
 //	"Kbyte / sec"   /^lo/   PM_TYPE_U32   "5 min"
 type Literal struct {
 	node
-	Kind   ArgKind
-	Text   string // of a Pattern a POSIX extended regular expression, each \x of the text being x here; of a LabelName the name
-	Negate bool   // of a Pattern: "!" stands before it, outside the Span
+	Kind ArgKind
+
+	// Text is, for a Pattern, a POSIX extended regular expression in which each \x of the definition has become x. For a
+	// LabelName it is the name of the label.
+	Text   string
+	Negate bool // for a Pattern: "!" is before it, outside of the Span
 }
 
-// Tag is one piece of metadata; of several with one key the last one counts. Its Span is that of the value, quotes included.
-// Parse has checked the value: that of type is 32, u32, 64, u64, float or double, that of semantics counter, instant or
-// discrete, that of indom null or a pair domain.serial within range, all in any mix of cases; that of units passed
-// Literals; that of meta is the name of a metric.
+// Tag is one piece of metadata. If several have the same key, the last one is used. Its Span is that of the value,
+// quotes included.
 //
 //	semantics=counter
+//
+// Parse has checked the value. In upper or lower case, type is 32, u32, 64, u64, float or double, semantics is counter,
+// instant or discrete, and indom is null or domain.serial within their ranges. Literals has accepted units. meta is
+// a legal name of a metric.
 type Tag struct {
 	node
 	Key    string // type, semantics, units, meta or indom
 	Value  string // without quotes
-	Quoted bool   // written between double quotes; has to be set unless Value is one token
+	Quoted bool   // the value is in double quotes; must be true unless Value is one token
 }
 
-// Select keeps the one instance of an external name. X is a *Name or a *Paren.
+// Select is the one instance of X with an external name. X is a *Name or a *Paren.
 //
 //	kernel.all.load[1 minute]   (a + b)[eth0]
 type Select struct {
 	node
 	X            Expr
-	Instance     string // each \x of the text being x here
+	Instance     string // the name; each \x of the text has become x
 	InstanceSpan Span   // brackets included
 }
 
-// Paren is an expression between parentheses. The tree keeps it, so that it prints as written.
+// Paren is an expression between parentheses. It is a node so that a tree prints as it was written.
 //
 //	(a + b)
 type Paren struct {
@@ -131,7 +136,7 @@ type Paren struct {
 	X Expr
 }
 
-// Unparen takes the parentheses around e away, however many there are.
+// Unparen returns the expression inside of all parentheses around e.
 func Unparen(e Expr) Expr {
 	for {
 		p, ok := e.(*Paren)
@@ -166,7 +171,8 @@ const (
 	opColon
 )
 
-// Binding powers: a higher one binds tighter. Operators of one power fold to the left.
+// Powers of operators, their precedence: an operator of a higher power binds tighter. Operators of the same power
+// fold to the left: a-b-c is (a-b)-c.
 const (
 	powerTernary = iota + 1
 	powerBool
@@ -175,7 +181,7 @@ const (
 	powerTerm
 )
 
-// operators is a row for each operator.
+// operators has a row for each operator: its text, the name of its token in messages of libpcp, and its power.
 //
 //nolint:gochecknoglobals // a table
 var operators = [...]struct {
@@ -201,11 +207,11 @@ var operators = [...]struct {
 	opColon: {":", "COLON", powerTernary},
 }
 
-// String is the operator as written: "+", "<=", "!".
+// String returns the operator as it is written: "+", "<=", "!".
 func (op Op) String() string { return operators[op].text }
 
-// power is the binding power of a binary operator. Of a prefix operator it is the least power its
-// operand may have, whatever stands before it; its own place is anywhere an operand may stand.
+// power returns the power of a binary operator. For a prefix operator it returns the least power that an operator in
+// its operand may have. A prefix operator itself may be anywhere where an operand may be, whatever is before it.
 func (op Op) power() int { return operators[op].power }
 
 // Relation reports whether op compares: < <= == >= > !=.

@@ -2,27 +2,28 @@ package syntax
 
 import "strings"
 
-// By is the clause behind an aggregate that asks for a value for each group of instances. libpcp has no such thing: there
-// nothing but an operator may follow the parenthesis.
+// By is the clause after an aggregate that asks for a value for each group of instances. libpcp does not have it: there
+// only an operator may follow the parenthesis.
 //
 //	by (kind=/^([a-z]+)/)   by (proc.id.uid_nm)   by (label(device_type))
 type By struct {
 	node
-	Label string // the name in front of "=", for the label that each group carries; "": none is given
+	Label string // the name before "="; "": there is none
 
-	// Key is what an instance is in a group by: a *Name, of a metric, or a *Literal that is a Pattern or a LabelName.
+	// Key determines the group of an instance. It is a *Name of a metric, whose value is the name of the group, or a
+	// *Literal that is a Pattern or a LabelName.
 	Key Expr
 }
 
-// String is the canonical text of the clause.
+// String returns the canonical text of the clause.
 func (b *By) String() string {
 	var p printer
 	p.by(b)
 	return p.String()
 }
 
-// LabelName is the name of the label that each group carries: the one that is given, else the last component of the
-// metric, the name of the label, or "group".
+// LabelName returns the name of the label that each group has. It is Label, or if that is "" the last component of the
+// metric or the name of the label in Key. It is "group" if none of these begins with a letter.
 func (b *By) LabelName() string {
 	name := b.Label
 	switch key := b.Key.(type) {
@@ -41,7 +42,7 @@ func (b *By) LabelName() string {
 	return name
 }
 
-// Metric is the metric that is the key, nil if there is none.
+// Metric returns the metric that is the key, nil if there is none. b may be nil.
 func (b *By) Metric() *Name {
 	if b == nil {
 		return nil
@@ -52,7 +53,7 @@ func (b *By) Metric() *Name {
 
 const keyExpected = "/<pattern>/, <metric> or label(<name>) expected to follow "
 
-// atBy reports whether the clause begins here, behind the parenthesis of a function that may have it.
+// atBy reports whether the clause begins at the current token, after a call of f.
 func (p *parser) atBy(f *function) bool {
 	return f.groups && p.tok.kind == tokName && p.tok.text == "by"
 }
@@ -108,14 +109,14 @@ func (p *parser) key(after string) Expr {
 // atWord reports whether the current token is a name, or a word that is reserved elsewhere.
 func (p *parser) atWord() bool { return p.tok.kind == tokName || p.tok.kind == tokKey }
 
-// peek is the token behind the current one.
+// peek returns the token after the current one.
 func (p *parser) peek() token {
 	scan := p.scan
 	t, _ := scan.next(false)
 	return t
 }
 
-// require refuses a token that is of another kind.
+// require fails with the message otherwise if the current token is of another kind.
 func (p *parser) require(k kind, otherwise string) {
 	if p.tok.kind != k {
 		p.fail(otherwise)

@@ -2,14 +2,14 @@ package syntax
 
 // Error is the first syntax error of an expression.
 type Error struct {
-	At   int    // offset of the byte the caret points at, in bytes; at the end of the text, that of its last byte
-	Msg  string // in the words of pmRegisterDerived(3); empty where PCP has nothing to say either
-	Hint Hint   // what it may come from; zero: that is not known
+	At   int    // offset of the caret in bytes; for a mistake at the end of the text, that of its last byte
+	Msg  string // in the words of pmRegisterDerived(3); "" if libpcp has no message
+	Hint Hint   // the likely reason; zero if there is none
 
-	call bool // a parenthesis before At follows an operand
+	call bool // At follows an operand and "(": the operand may be meant as a function
 }
 
-// Error gives the reason; callers that know the file show the place, too.
+// Error returns the message without a position, which callers add.
 func (e *Error) Error() string {
 	if e.Msg == "" {
 		return "syntax error"
@@ -17,19 +17,20 @@ func (e *Error) Error() string {
 	return "syntax error: " + e.Msg
 }
 
-// Offset is the place in the text, in bytes.
+// Offset returns At.
 func (e *Error) Offset() int { return e.At }
 
-// construct is something next that waits for its rest: an operator, a function with the argument that is next, or, being
-// neither, a parenthesis that is the very first token. It has the message for a token that does not fit.
+// construct is a part of the text that is not complete yet. It is an operator that waits for its operand, or a
+// function that waits for an argument or for what may follow that. The zero construct is a parenthesis that is the
+// first token of the text. If a wrong token comes, the innermost construct determines the message.
 type construct struct {
 	op   Op
 	fn   Func
-	arg  int32
-	read bool // the argument is complete
+	arg  int32 // index of the argument of fn
+	read bool  // the argument is complete
 }
 
-// expects returns what PCP says it expects, and behind what; empty if what is around the construct has the word.
+// expects returns the two parts of libpcp's message "WHAT expected to follow BEHIND".
 func (c construct) expects() (what, behind string) {
 	switch {
 	case c.fn != 0:
@@ -44,7 +45,7 @@ func (c construct) expects() (what, behind string) {
 	return "Arithmetic expression", operators[c.op].name
 }
 
-// message is what PCP says when the construct meets a token that cannot continue it.
+// message returns libpcp's message for a token that cannot continue the construct.
 func (c construct) message() string {
 	if c == (construct{}) {
 		return "Unexpected initial '('"

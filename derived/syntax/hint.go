@@ -11,22 +11,22 @@ import (
 	"pmdaderived/internal/blank"
 )
 
-// HintKind tells hints apart.
+// HintKind is a kind of hints.
 type HintKind uint8
 
 const (
-	HintLanguage    HintKind = iota + 1 // how to write here what is written otherwise elsewhere
-	HintFunction                        // which function is meant
-	HintParenthesis                     // that one may not be closed
+	HintLanguage    HintKind = iota + 1 // another language writes it so; the hint has the text for this one
+	HintFunction                        // a word is no function; the hint names the likely one
+	HintParenthesis                     // a parenthesis may not be closed
 )
 
-// Hint is what a syntax error may come from; the zero Hint: that is not known.
+// Hint is the likely reason of a syntax error, as advice to the author. The zero Hint means that none is known.
 type Hint struct {
 	Kind HintKind
 	Text string
 }
 
-// hint says what the error of a text may come from.
+// hint returns the likely reason of the error in text.
 func (e *Error) hint(text string) Hint {
 	if before, ok := strings.CutSuffix(text[:min(e.At, len(text))], "("); ok && e.call {
 		if hint := functionHint(strings.TrimRight(before, blank.All)); hint != "" {
@@ -42,7 +42,7 @@ func (e *Error) hint(text string) Hint {
 	return Hint{}
 }
 
-// languageHint says what is probably meant at an offset, for who knows other languages; "" if that is not known.
+// languageHint returns advice for a text at offset that would be right in another language, "" if there is none.
 func languageHint(text string, offset int) string {
 	if offset >= len(text) {
 		return ""
@@ -53,7 +53,10 @@ func languageHint(text string, offset int) string {
 	if !strings.EqualFold(last, "not") {
 		last = ""
 	}
-	return cmp.Or(signHint(before, after), numberHint(written, after, word), operatorHint(word), operatorHint(last), byHint(word), tagHint(written, after))
+	return cmp.Or(
+		signHint(before, after), numberHint(written, after, word), operatorHint(word), operatorHint(last),
+		byHint(word), tagHint(written, after),
+	)
 }
 
 var (
@@ -66,7 +69,7 @@ var (
 	tagKey       = regexp.MustCompile(`^([A-Za-z_]+)\s*=`)
 )
 
-// signHint is for characters that mean something elsewhere.
+// signHint returns advice for a character that has a meaning in other languages.
 func signHint(before, after string) string {
 	switch {
 	case after[0] == '#':
@@ -87,7 +90,8 @@ func signHint(before, after string) string {
 	return ""
 }
 
-// numberHint is for what follows a number.
+// numberHint returns advice for a number with an exponent, in hexadecimal or with a unit. before ends with the digits
+// that were read, after is the rest of the text, and word is its first word.
 func numberHint(before, after, word string) string {
 	match := lastNumber.FindStringSubmatch(before)
 	if match == nil || word == "" {
@@ -118,7 +122,7 @@ func numberHint(before, after, word string) string {
 	return "a number has digits and a point only: write " + plain
 }
 
-// unitMeant is PCP's name of the unit that a word may stand for; empty for other words.
+// unitMeant returns PCP's name of the unit that a word may mean, "" for other words.
 func unitMeant(word string) string {
 	word = strings.ToLower(word)
 	for _, unit := range []struct{ name, words string }{
@@ -141,7 +145,7 @@ func unitMeant(word string) string {
 	return ""
 }
 
-// operatorHint is for operators that are words elsewhere.
+// operatorHint returns advice for an operator that is a word in other languages.
 func operatorHint(word string) string {
 	operators := map[string]string{"and": "&&", "or": "||", "not": "!"}
 	if op := operators[strings.ToLower(word)]; op != "" {
@@ -150,7 +154,7 @@ func operatorHint(word string) string {
 	return ""
 }
 
-// byHint is for a key behind what makes no groups.
+// byHint returns advice for a by (KEY) that does not follow an aggregate.
 func byHint(word string) string {
 	if word != "by" {
 		return ""
@@ -164,7 +168,7 @@ func byHint(word string) string {
 	return "by (…) must follow the closing parenthesis of " + strings.Join(names, ", ")
 }
 
-// tagHint is for a constant with a tag that does not exist.
+// tagHint returns advice for a tag that does not exist.
 func tagHint(written, after string) string {
 	keys := []string{"type", "semantics", "units", "meta", "indom"}
 	match := tagKey.FindStringSubmatch(after)
@@ -174,7 +178,8 @@ func tagHint(written, after string) string {
 	return match[1] + " is not a valid tag; the tags are " + strings.Join(keys, ", ")
 }
 
-// functionHint says which function the word that a text ends with may stand for; "" if it ends with none.
+// functionHint returns advice for a text that ends with a word which is no function: the function that may be meant. It
+// returns "" if the text does not end with a word.
 func functionHint(text string) string {
 	word := text[strings.LastIndexFunc(text, func(r rune) bool { return !isNameRune(r) })+1:]
 	if word == "" || isDigit(word[0]) {
@@ -192,7 +197,7 @@ func functionHint(text string) string {
 	lower := strings.ToLower(word)
 	best, least := "", len(word)
 	for _, name := range names {
-		most := 1 + len(name)/6 // slips; more makes another word
+		most := 1 + len(name)/6 // a word at a greater distance is another word
 		n := Distance(lower, name, most)
 		if strings.HasPrefix(lower, name) { // maximum, matchinstance
 			n = min(n, most)
@@ -210,7 +215,7 @@ func functionHint(text string) string {
 			best = name
 		}
 	}
-	promQL := map[string]Func{ // what has quite another name there
+	promQL := map[string]Func{ // functions with quite another name there
 		"absent": Defined, "clamp_max": Min, "clamp_min": Max, "deriv": SlopeSample, "increase": Delta, "ln": Log,
 		"predict_linear": SlopeSample, "quantile": Percentile, "quantile_over_time": PercentileSample,
 		"stddev": Stdev, "stddev_over_time": StdevSample,
@@ -224,8 +229,8 @@ func functionHint(text string) string {
 	return word + " is not a function; did you mean " + best + "?"
 }
 
-// Distance is how many letters must be put in, left out or exchanged to make one word of another, two neighbours
-// that have changed places counting as one; most+1 if it is more than most.
+// Distance returns the number of letters to insert, delete or replace to make y of x. Two neighbours that are exchanged
+// count as one. It returns most+1 if the number is greater than most.
 func Distance(x, y string, most int) int {
 	if len(x)-len(y) > most || len(y)-len(x) > most {
 		return most + 1
@@ -262,7 +267,7 @@ func unclosed(text string) bool {
 		if err != nil || tok.kind == tokEnd {
 			return depth > 0
 		}
-		opens := text[tok.at.End-1] == '(' // or a word with its parenthesis
+		opens := text[tok.at.End-1] == '(' // alone or after a function's word
 		switch {
 		case opens:
 			depth++

@@ -10,20 +10,20 @@ import (
 
 // Limits of windows.
 const (
-	// MinEvery is the shortest interval between the ticks of a window: all ticks are fetches that pmcd has to serve.
+	// MinEvery is the shortest interval between the ticks of a window. Each tick is a fetch that pmcd has to serve.
 	MinEvery = 100 * time.Millisecond
 
-	// MaxTicks is how many ticks a window may have.
+	// MaxTicks is the largest number of ticks in a window.
 	MaxTicks = 10_000_000
 
-	// MaxWhole is how many there may be where all values are looked at for each result.
+	// MaxWhole is the largest number of ticks for functions that read all values of the window for each result.
 	MaxWhole = 3600
 
 	// MaxInterval is the longest interval.
 	MaxInterval = 366 * 24 * time.Hour
 )
 
-// Where no interval is given a window has a tick each second if it is no longer than shortWindow, else every ten seconds.
+// Without an interval a window of up to shortWindow has a tick each second, and a longer one every ten seconds.
 const (
 	shortWindow = 5 * time.Minute
 	shortEvery  = time.Second
@@ -32,7 +32,8 @@ const (
 
 var errInterval = errors.New("use a number and a unit, such as 30s, 5min or 1hour30min")
 
-// ParseInterval reads an interval as [timewindow.ParseInterval] does. None is longer than [MaxInterval], or 0.
+// ParseInterval reads an interval as [timewindow.ParseInterval] does. It refuses 0 and intervals longer than
+// [MaxInterval].
 func ParseInterval(text string) (time.Duration, error) {
 	d, err := timewindow.ParseInterval(text)
 	switch {
@@ -44,14 +45,15 @@ func ParseInterval(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// Window is how long the window of a function over time is, 0 if it is since its client has looked last, and how far its ticks are apart; 0, 0 for all
-// other functions.
+// Window returns the length of the window of a function over time, and the interval of its ticks. The length is 0 for
+// a function without an interval: its window then begins at the previous fetch of the client. It returns 0, 0 for
+// functions that are not over time.
 func (e *Call) Window() (window, every time.Duration) {
 	for i, x := range e.Args {
 		if e.Kind(i) != Interval {
 			continue
 		}
-		d, _ := ParseInterval(x.(*Literal).Text) // judged when the definition was parsed
+		d, _ := ParseInterval(x.(*Literal).Text) // Parse has checked it
 		if window == 0 {
 			window, every = d, defaultEvery(d)
 		} else {
@@ -71,7 +73,8 @@ func defaultEvery(window time.Duration) time.Duration {
 	return longEvery
 }
 
-// checkWindow refuses what is no interval, and windows that ticks do not fill.
+// checkWindow checks the intervals of a call: their texts, and that the window is a whole number of ticks, not too
+// many.
 func (p *parser) checkWindow(e *Call) {
 	var at []int
 	most := time.Duration(MaxTicks)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Limits of what Parse accepts. They bound the stack of everything that recurses over a tree: a Go
-// stack that overflows cannot be recovered.
+// Limits of Parse. They limit the stack of functions that recurse over a tree: a program cannot recover from a
+// stack overflow in Go.
 const (
 	// MaxText is the longest expression, in bytes.
 	MaxText = 1 << 20
@@ -18,15 +18,15 @@ const (
 	MaxDepth = 10_000
 )
 
-// Literals judges the parts of an expression that have a language of their own, when they are
-// read. The text of the error is the REASON in the syntax error. A nil field accepts everything.
+// Literals has the functions that check the parts of an expression with a language of their own, while they are
+// read. The text of their error is the REASON in the syntax error. A nil field accepts everything.
 type Literals struct {
-	Units   func(text string) error // of rescale and the units of tags: pmParseUnitsStr(3)
-	Pattern func(ere string) error  // of matchinst: regcomp(3) with REG_EXTENDED
+	Units   func(text string) error // for rescale() and the tag units: pmParseUnitsStr(3)
+	Pattern func(ere string) error  // for matchinst() and by (KEY): regcomp(3) with REG_EXTENDED
 }
 
-// Parse reads one definition: the text after the "=". It takes time linear in its length. The error
-// is an *Error. The tree refers to text and keeps its memory.
+// Parse reads one expression: the text of a definition after its "=". The error is an *Error with the first mistake.
+// The time is linear in the length of text. The tree has substrings of text.
 func Parse(text string, lits Literals) (Expr, error) {
 	p := parser{scan: scanner{text: text}, lits: lits}
 	if len(text) > MaxText {
@@ -40,24 +40,27 @@ func Parse(text string, lits Literals) (Expr, error) {
 	return e, nil
 }
 
-// parser has one method per production of grammar.txt; operators go by binding power. Each method
-// begins at the first token of its production and ends after the last one. The first mistake stays: behind it
-// there is only tokBad, which no production takes, and what the methods return is of no use.
+// parser reads an expression by recursive descent. It has one method for each production of grammar.txt, except that
+// expr reads the operators of all powers. When a method is called, the current token is the first one of its
+// production. When it returns, it is the token after the last one.
+//
+// The first mistake stays. After it every token is tokBad, which no production accepts: so all methods return soon, and
+// their results are not used. A method needs no check for an error.
 type parser struct {
 	scan scanner
 	lits Literals
 	err  *Error
 
-	tok   token // the one to look at
-	end   int   // where the token before it ended
-	first int   // where the first token of the text begins
+	tok   token // the current one
+	end   int   // offset of the end of the previous token
+	first int   // offset of the first token of the text
 
-	constructs []construct // what waits for its rest, innermost last
+	constructs []construct // the parts that are not complete, the innermost last
 	depth      int         // calls of expr in progress
-	atArgument bool        // the name about to be read begins the argument of a function
+	atArgument bool        // the next name begins an argument whose exprSince is not Everywhere
 }
 
-// advance goes on to the next token.
+// advance reads the next token.
 func (p *parser) advance() { p.scanNext(false) }
 
 func (p *parser) scanNext(pattern bool) {
@@ -72,7 +75,7 @@ func (p *parser) scanNext(pattern bool) {
 	p.end, p.tok = p.tok.at.End, tok
 }
 
-// expect goes past a token of kind k, or refuses another one.
+// expect reads the token after one of kind k, and fails if the current token is of another kind.
 func (p *parser) expect(k kind) {
 	if p.tok.kind != k {
 		p.failUnexpected()
@@ -83,7 +86,7 @@ func (p *parser) expect(k kind) {
 func (p *parser) openConstruct(c construct) { p.constructs = append(p.constructs, c) }
 func (p *parser) closeConstruct()           { p.constructs = p.constructs[:len(p.constructs)-1] }
 
-// failUnexpected is for a token that does not fit: the innermost open construct has the word.
+// failUnexpected fails at the current token, with the message of the innermost construct.
 func (p *parser) failUnexpected() {
 	if len(p.constructs) == 0 {
 		p.fail("")
@@ -92,19 +95,20 @@ func (p *parser) failUnexpected() {
 	p.fail(p.constructs[len(p.constructs)-1].message())
 }
 
-// fail is a mistake at the current token.
+// fail sets a mistake at the current token.
 func (p *parser) fail(msg string) { p.failAt(p.tok.at.Start, msg) }
 
 func (p *parser) failAt(offset int, msg string) { p.setError(&Error{At: offset, Msg: msg}) }
 
-// setError ends the parse with a mistake, unless there is one already.
+// setError stores the first mistake and makes all later tokens tokBad.
 func (p *parser) setError(err *Error) {
 	if p.err == nil {
 		p.err, p.tok = err, token{kind: tokBad}
 	}
 }
 
-// failAfterNext is failUnexpected for a token that PCP only finds wrong after reading the one behind it.
+// failAfterNext fails because of the current token. libpcp finds some wrong tokens only after it has read the next one:
+// so the position is that of the next token, and a mistake in that one is reported instead.
 func (p *parser) failAfterNext(what string) {
 	found := p.tok
 	p.advance()
@@ -114,12 +118,12 @@ func (p *parser) failAfterNext(what string) {
 	})
 }
 
-// node makes the common part of a node that begins at start, ends before the current token and has
-// these operands; it refuses a tree that grows too high, with the mistake at an offset.
+// node returns the common part of a node that begins at start, ends before the current token and has
+// these operands. It fails at offset if the tree is too deep.
 func (p *parser) node(start, offset int, operands ...Expr) node {
 	n := node{at: Span{start, p.end}, height: 1}
 	if p.err != nil {
-		return n // there may be no operands
+		return n // operands may be nil
 	}
 	for _, e := range operands {
 		n.height = max(n.height, e.depth()+1)
@@ -153,9 +157,10 @@ func (p *parser) definition() Expr {
 	return e
 }
 
-// expr reads operands and the operators between them that have at least the power least.
+// expr reads operands and the operators between them, as long as the operators have at least the power least.
 func (p *parser) expr(least int) Expr {
-	// Every call yields a node below that of the call around it: calls nest no deeper than the tree.
+	// Each nested call returns a node below the node of its caller. So more than MaxDepth calls would make a tree that is
+	// too deep.
 	p.depth++
 	defer func() { p.depth-- }()
 	if p.depth > MaxDepth {
@@ -175,7 +180,9 @@ func (p *parser) expr(least int) Expr {
 	}
 }
 
-// binary = x op expr, where expr binds tighter than op: chains fold to the left.
+// binary = x op expr .
+//
+// expr has only operators of a higher power than op, so chains fold to the left.
 func (p *parser) binary(x Expr) Expr {
 	op, pos := p.tok.op, p.tok.at.Start
 	p.openConstruct(construct{op: op})
@@ -185,8 +192,10 @@ func (p *parser) binary(x Expr) Expr {
 	return &Binary{node: p.node(x.Span().Start, pos, x, y), Op: op, OpPos: pos, X: x, Y: y}
 }
 
-// ternary = guard "?" ( expr ":" ( expr | novalue ) | novalue ":" expr ), where the last expr is no bare
-// ternary: chains fold to the left. A novalue() is the whole operand: what follows it goes on after the ternary.
+// ternary = guard "?" ( expr ":" ( expr | novalue ) | novalue ":" expr ) .
+//
+// The last expr has no ternary outside of parentheses, so chains fold to the left. A novalue() as the last operand ends
+// the ternary: the operand of an operator after it is the whole ternary.
 func (p *parser) ternary(guard Expr) Expr {
 	pos := p.tok.at.Start
 	p.openConstruct(construct{op: opQuest})
@@ -210,7 +219,7 @@ func (p *parser) ternary(guard Expr) Expr {
 	return &Ternary{node: n, Guard: guard, Then: then, Else: otherwise}
 }
 
-// ternaryOperand reads an operand of a ternary, which may be a novalue().
+// ternaryOperand = expr | novalue .
 func (p *parser) ternaryOperand(least int) Expr {
 	if p.atNoValue() {
 		return p.call()
@@ -245,7 +254,9 @@ func (p *parser) operand() Expr {
 	return nil
 }
 
-// prefix = op expr, where expr binds at least as tight as op asks for.
+// prefix = op expr .
+//
+// expr has only operators of at least the power of op.
 func (p *parser) prefix(op Op) Expr {
 	start := p.tok.at.Start
 	p.openConstruct(construct{op: op})
@@ -273,7 +284,7 @@ func (p *parser) metric() *Name {
 	return &Name{node: p.node(start, start), Name: text}
 }
 
-// instance reads the INSTANCE that may follow a name or a parenthesis.
+// instance = x [ INSTANCE ] .
 func (p *parser) instance(x Expr) Expr {
 	tok := p.tok
 	if tok.kind != tokInstance {
@@ -293,8 +304,8 @@ func (p *parser) number() *Number {
 		x.Int, x.Float = tok.num, float64(tok.num)
 	case tokDouble:
 		x.Double = true
-		if tok.text != "." { // PCP takes it as zero, strconv refuses it
-			x.Float, _ = strconv.ParseFloat(tok.text, 64) // out of range: +Inf, as strtod(3) has it
+		if tok.text != "." { // libpcp reads it as zero, strconv refuses it
+			x.Float, _ = strconv.ParseFloat(tok.text, 64) // +Inf for a number out of range, as strtod(3) returns it
 		}
 	default:
 		p.failUnexpected()
@@ -320,6 +331,10 @@ func (p *parser) paren() Expr {
 }
 
 // call = FUNC [ argument { "," argument } ] ")" [ by ] .
+//
+// The row of the function says which arguments there may be. The construct of the function changes with each
+// argument, so that a wrong token has the right message. max and min become the functions of several operands at
+// their first comma.
 func (p *parser) call() Expr {
 	start, waiting := p.tok.at.Start, len(p.constructs)
 	f := &functions[p.tok.fn]
@@ -371,7 +386,7 @@ func (p *parser) call() Expr {
 	return e
 }
 
-// argument reads an argument of a function.
+// argument reads an argument of the kind of its row.
 func (p *parser) argument(arg *Arg) Expr {
 	switch arg.Kind {
 	case Operand:
@@ -393,12 +408,12 @@ func (p *parser) argument(arg *Arg) Expr {
 		return x
 	case Metadata:
 		return p.tag()
-	case LabelName: // no argument: see key
+	case LabelName: // only a key of by: see key
 	}
 	return nil
 }
 
-// literal is a token as an argument.
+// literal returns the current token as a *Literal, and fails if it is not of the kind wanted.
 func (p *parser) literal(k ArgKind, wanted kind) *Literal {
 	x := &Literal{node: node{at: p.tok.at}, Kind: k, Text: p.tok.text}
 	p.expect(wanted)
@@ -421,7 +436,8 @@ func (p *parser) pattern() *Literal {
 	return x
 }
 
-// checkCall refuses arguments that PCP looks at only when the function is complete, at its closing parenthesis.
+// checkCall checks the arguments that libpcp checks only at the closing parenthesis of a function. So their mistakes
+// come after those of later arguments.
 func (p *parser) checkCall(e *Call) {
 	for i, x := range e.Args {
 		switch x := x.(type) {
@@ -433,7 +449,9 @@ func (p *parser) checkCall(e *Call) {
 				p.failAt(x.at.Start, unrecognized("type", x.Text))
 			}
 		case *Number:
-			if t := strings.ToUpper(e.lastType()); e.Kind(i) == Constant && x.Double && t != "" && t != "FLOAT" && t != "DOUBLE" {
+			t := strings.ToUpper(e.lastType())
+			integer := t != "" && t != "FLOAT" && t != "DOUBLE"
+			if e.Kind(i) == Constant && x.Double && integer {
 				p.fail("Incompatible floating point constant and type '" + t + "'")
 			}
 		}

@@ -2,8 +2,9 @@ package syntax
 
 import "strings"
 
-// Unportable calls yield for each part of an expression, parsed from a text, that not every libpcp understands: its place, what
-// it is, and which libpcp understands it. What depends on metrics is not known here.
+// Unportable calls yield for each part of e that not every libpcp understands, with its position in text, its name, and
+// the versions that understand it. text is the text that e was parsed from. Parts whose support depends on metrics are
+// not among them.
 func Unportable(e Expr, text string, yield func(at Span, what string, s Support)) {
 	Walk(e, func(e Expr) bool {
 		switch e := e.(type) {
@@ -53,7 +54,7 @@ func (e *Call) unportable(text string, yield func(at Span, what string, s Suppor
 	}
 }
 
-// since is which libpcp understands the tag. PCP 6.3 takes no indom, and none a quoted metric.
+// since returns which versions of libpcp understand the tag.
 func (t *Tag) since() Support {
 	switch {
 	case t.Key == "meta" && t.Quoted:

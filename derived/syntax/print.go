@@ -22,21 +22,21 @@ func text(e Expr) string {
 // printer writes canonical text.
 type printer struct{ strings.Builder }
 
-// context is what surrounds a node in the text, as far as it decides about parentheses.
+// context is the text around a node. It decides whether the node needs parentheses.
 type context struct {
-	least  int  // power the node needs to be read here as one operand
-	next   int  // power of the operator that follows the node's last character, 0 if none does
-	inside bool // of an expression in which no ternary can stand, or not at its beginning
+	least  int  // the power that the operator of the node needs to be read as one operand
+	next   int  // the power of the operator after the node, 0 if there is none
+	inside bool // a ternary cannot begin at the node
 }
 
-// binds reports whether a node of that power, or prefix operator, stands in the place unharmed.
+// binds reports whether e needs no parentheses in the context: the text is read as the same tree.
 func (in context) binds(e Expr) bool {
 	switch e := e.(type) {
-	case *Unary: // would take the operator that follows into its operand
+	case *Unary: // its operand must not include the next operator
 		return in.next < e.Op.power()
 	case *Binary:
 		return in.least <= e.Op.power()
-	case *Ternary: // a novalue() ends it, whatever follows
+	case *Ternary: // a novalue() as the Else ends it, whatever follows
 		return in.least <= powerTernary || !in.inside && Is(e.Else, NoValue)
 	default:
 		return true
@@ -138,7 +138,7 @@ func (p *printer) quoted(s string) {
 	p.WriteByte('"')
 }
 
-// escaped writes s between delimiters, a backslash before each that would end it and each backslash.
+// escaped writes s between delimiters. It writes a backslash before each closing delimiter and each backslash in s.
 func (p *printer) escaped(opening byte, s string, closing byte) {
 	p.WriteByte(opening)
 	for i := range len(s) {

@@ -8,14 +8,15 @@ import (
 	"pmdaderived/internal/blank"
 )
 
-// scanner cuts the text into tokens, one at a time, so that of two mistakes the first is reported.
+// scanner reads the tokens of a text, one at a time. A mistake in a token is found only when the parser asks for it: so
+// the first mistake of the text is reported.
 type scanner struct {
 	text string
-	pos  int // of the first byte not yet read
+	pos  int // of the first byte that is not read
 }
 
-// next reads the next token. A "/" begins a pattern if pattern is set, else it is the operator.
-// At the end of the text it gives tokEnd for ever, whose place is the last byte.
+// next reads the next token. A "/" begins a pattern if pattern is set, otherwise it is the operator.
+// At the end of the text every call returns tokEnd, whose Span is the last byte.
 func (s *scanner) next(pattern bool) (token, *Error) {
 	for s.pos < len(s.text) && blank.Is(s.text[s.pos]) {
 		s.pos++
@@ -61,8 +62,7 @@ func (s *scanner) name() token {
 	return t
 }
 
-// number reads digits with at most one point, which may be all there is. Integers are unsigned, of
-// 32 bits.
+// number reads digits with at most one point. A point alone is a number, too. Integers have 32 bits without a sign.
 func (s *scanner) number() (token, *Error) {
 	start, kind := s.pos, tokInt
 	for s.pos < len(s.text) {
@@ -84,7 +84,7 @@ func (s *scanner) number() (token, *Error) {
 	return t, nil
 }
 
-// quoted reads a string; nothing is special inside.
+// quoted reads a string in double quotes. There are no escapes in it.
 func (s *scanner) quoted() (token, *Error) {
 	start := s.pos
 	n := strings.IndexByte(s.text[start+1:], '"')
@@ -95,7 +95,7 @@ func (s *scanner) quoted() (token, *Error) {
 	return token{kind: tokString, text: s.text[start+1 : s.pos-1], at: Span{start, s.pos}}, nil
 }
 
-// escaped reads up to the closing delimiter; a backslash takes the byte after it as it is.
+// escaped reads a token up to its closing delimiter. A byte after a backslash is never the delimiter.
 func (s *scanner) escaped(k kind, closing byte, unterminated string) (token, *Error) {
 	start := s.pos
 	for i := start + 1; i < len(s.text); i++ {
@@ -110,7 +110,7 @@ func (s *scanner) escaped(k kind, closing byte, unterminated string) (token, *Er
 	return token{}, &Error{At: start, Msg: unterminated}
 }
 
-// Unescape takes away the backslash of every \x; a lone one at the end stays.
+// Unescape returns text with each \x replaced by x. A backslash at the end stays.
 func Unescape(text string) string {
 	if strings.IndexByte(text, '\\') < 0 {
 		return text
@@ -129,7 +129,7 @@ func Unescape(text string) string {
 // marks are the punctuation marks, in the order of their kinds from tokNot on.
 const marks = "!?:(),="
 
-// symbol reads an operator or a punctuation mark; the longer one of two that fit.
+// symbol reads an operator or a punctuation mark. If two operators fit, it reads the longer one: "<=", not "<".
 func (s *scanner) symbol() (token, *Error) {
 	rest := s.text[s.pos:]
 	t, width := token{}, 0

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Ranges of the two halves of an instance domain identifier, whose wire form has 9 and 22 bits. The largest domain
-// is that of derived metrics, which have no instance domains of their own.
+// Largest numbers of an instance domain, domain and serial, which have 9 and 22 bits on the wire. The domain
+// 511 is not accepted: it belongs to libpcp's derived metrics, which have no instance domains of their own.
 const (
 	maxDomain = 1<<9 - 2
 	maxSerial = 1<<22 - 1
@@ -15,7 +15,7 @@ const (
 
 // tag = KEY "=" ( STRING | NAME | INTEGER ), or a DOUBLE if the key is indom.
 //
-// Only here are meta and indom keys: PCP 6.0.3 has neither, so metrics may be called that.
+// meta and indom are keys only in a tag. PCP 6.0.3 does not have them, so there may be metrics with these names.
 func (p *parser) tag() *Tag {
 	t := &Tag{Key: p.tok.text}
 	if p.tok.kind != tokKey && !p.atNewKey() {
@@ -31,7 +31,7 @@ func (p *parser) tag() *Tag {
 	default:
 		p.failUnexpected()
 	}
-	p.checkTag(t) // before the next token is read: this mistake comes first
+	p.checkTag(t) // before the next token is read: its mistake would come later
 	p.advance()
 	return t
 }
@@ -41,7 +41,7 @@ func (p *parser) atNewKey() bool {
 	return p.tok.kind == tokName && (p.tok.text == "meta" || p.tok.text == "indom")
 }
 
-// checkTag refuses a tag, being the current token, whose value is none for its key.
+// checkTag fails if the value of a tag is wrong for its key. The value is the current token.
 func (p *parser) checkTag(t *Tag) {
 	good := true
 	switch t.Key {
@@ -78,7 +78,7 @@ func unrecognized(key, value string) string {
 	return "Unrecognized value for " + key + " '" + value + "'"
 }
 
-// lastType is the value of the type tag that counts, "" without one.
+// lastType returns the value of the last type tag, "" if there is none.
 func (e *Call) lastType() string {
 	value := ""
 	for t := range e.Tags {
@@ -93,7 +93,7 @@ func isType(s string) bool {
 	return slices.Contains([]string{"32", "u32", "64", "u64", "float", "double"}, s)
 }
 
-// isAnonType reports whether anon() takes the word. It spells types as pmapi.h does.
+// isAnonType reports whether s is a type for anon(), in the spelling of pmapi.h: PM_TYPE_U32.
 func isAnonType(s string) bool {
 	word, ok := strings.CutPrefix(s, "PM_TYPE_")
 	return ok && word == strings.ToUpper(word) && isType(strings.ToLower(word))

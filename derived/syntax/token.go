@@ -3,14 +3,17 @@ package syntax
 // token is one lexical element of the text.
 type token struct {
 	kind kind
-	op   Op     // of tokOp: the binary operator, Sub for every "-"
-	fn   Func   // of tokFunc
-	text string // name, digits, key or word with its parenthesis as written; string, instance or pattern without its delimiters
-	num  uint32 // of tokInt: its value
+	op   Op   // for tokOp: the binary operator, Sub for every "-"
+	fn   Func // for tokFunc
+
+	// text is a name, digits, a key or a word with its parenthesis as written, or a string, an instance or a pattern
+	// without its delimiters.
+	text string
+	num  uint32 // for tokInt: its value
 	at   Span
 }
 
-// kind tells tokens apart as far as the grammar cares.
+// kind is a kind of tokens that the grammar distinguishes.
 type kind uint8
 
 const (
@@ -24,8 +27,8 @@ const (
 	tokKey           // type, semantics, units: reserved words
 
 	tokFunc   // a function word and the parenthesis right after it
-	tokOp     // every binary operator; "-" may be the prefix operator as well
-	tokNot    // ! as what follows, in the order of marks
+	tokOp     // every binary operator; "-" can be the prefix operator, too
+	tokNot    // !; from here on the kinds are in the order of marks
 	tokQuest  // ?
 	tokColon  // :
 	tokLParen // (
@@ -33,10 +36,10 @@ const (
 	tokComma  // ,
 	tokAssign // =
 
-	tokBad // what stands behind a mistake
+	tokBad // every token after a mistake
 )
 
-// follows reports whether the token may stand right after a metric that is an operand.
+// follows reports whether the token may follow a metric that is an operand.
 func (t token) follows() bool {
 	switch t.kind {
 	case tokEnd, tokOp, tokQuest, tokColon, tokLParen, tokRParen, tokComma, tokInstance:

@@ -2,8 +2,8 @@ package syntax
 
 import "slices"
 
-// Walk calls visit for e and, where that returns true, for everything below, in the order of the
-// text. Of the arguments of a Call operands and names count, the others are a part of it.
+// Walk calls visit for e and, if that returns true, for all nodes below e, in the order of the text. The arguments of a
+// Call that are no operands and no metrics are not visited. A metric that is the key of a By is visited last.
 func Walk(e Expr, visit func(Expr) bool) {
 	if !visit(e) {
 		return
@@ -34,7 +34,7 @@ func Walk(e Expr, visit func(Expr) bool) {
 	}
 }
 
-// Operands are the operands of a node, left to right. A metric by which values are grouped is the last one.
+// Operands returns the operands of a node, left to right. A metric that is the key of a By is the last one.
 func Operands(e Expr) []Expr {
 	switch e := e.(type) {
 	case *Unary:
