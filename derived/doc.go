@@ -45,7 +45,7 @@
 //   - derived/check/functions.go: its row: which operands it takes, and the metadata of the result;
 //   - derived/engine/functions.go: its row: the step opEach, and the loop in each.
 //
-// Functions of other shapes have other steps: see stepOp in package engine. go test ./derived/... names a row that is
-// missing. Then docs/language.md and grammar.txt take a line each, which tests ask for, and testdata/eval/each.txt
-// values.
+// Functions of other shapes have other steps: see stepOp in package engine. go test ./derived/... ./internal/command
+// names a row that is missing, and then a line in grammar.txt of package syntax and a row in docs/language.md. Values
+// belong in testdata/eval/each.txt.
 package derived
