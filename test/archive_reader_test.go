@@ -98,8 +98,8 @@ func TestArchiveAsPmval(t *testing.T) {
 	}
 }
 
-// Between two records of an archive, a numeric metric that is no counter has the value of the record before in PCP 6.0, as with us, and that of the
-// nearest one since 6.3.2.
+// Between two records of an archive, a numeric metric that is no counter has the value of the record before in PCP
+// 6.0, as with us, and that of the nearest one since 6.3.2.
 func TestArchiveBetweenRecords(t *testing.T) {
 	start := time.Unix(1_700_000_000, 0)
 	base := filepath.Join(t.TempDir(), "made")

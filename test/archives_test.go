@@ -26,8 +26,8 @@ import (
 	"pmdaderived/pmda/pmapi/archive/writer"
 )
 
-// hostDefinitions and sampleDefinitions are definitions that PCP's clients compute as well, over the archive of the examples and over those that were
-// recorded from the agent sample.
+// hostDefinitions and sampleDefinitions are definitions that PCP's clients compute as well, over the archive of the
+// examples and over those that were recorded from the agent sample.
 const (
 	hostDefinitions = `
 x.load = kernel.all.load / hinv.ncpu
@@ -80,8 +80,8 @@ func table(t *testing.T, name string, env []string, args ...string) (head []stri
 	return all[0], all[1:]
 }
 
-// takesNearest reports whether between two records the installed PCP takes the nearest value of numeric metrics that are no counters, as since 6.3.2,
-// and not the one before (docs/archives.md).
+// takesNearest reports whether between two records the installed PCP takes the nearest value of numeric metrics that
+// are no counters, as since 6.3.2, and not the one before (docs/archives.md).
 func takesNearest(t *testing.T) bool {
 	t.Helper()
 	out := must(exec.Command("pminfo", "--version").CombinedOutput())(t)
@@ -94,8 +94,8 @@ func takesNearest(t *testing.T) bool {
 	return slices.Compare(version, []int{6, 3, 2}) >= 0
 }
 
-// comparable leaves out lines that the pattern matches, if the installed PCP takes the nearest value. The pattern is for metrics whose values differ in
-// the records before and after some of the times.
+// comparable leaves out lines that the pattern matches, if the installed PCP takes the nearest value. The pattern is
+// for metrics whose values differ in the records before and after some of the times.
 func comparable(t *testing.T, pattern string, lines ...string) []string {
 	t.Helper()
 	if !takesNearest(t) {
@@ -213,8 +213,8 @@ func alike(theirs, mine string) bool {
 	return errX == nil && errY == nil && math.Abs(x-y) <= 1e-6+1e-6*math.Abs(x)
 }
 
-// What replay writes can be merged into an archive of version 3 with a domain whose instances come and go: there pmlogextract of PCP 6 writes records that
-// tools crash on if both archives have the changes.
+// What replay writes can be merged into an archive of version 3 with a domain whose instances come and go: there
+// pmlogextract of PCP 6 writes records that tools crash on if both archives have the changes.
 func TestReplayedArchiveMerges(t *testing.T) {
 	program := must(build(worldReadableDir(t)))(t)
 	dir := t.TempDir()

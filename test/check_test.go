@@ -42,8 +42,8 @@ func TestCheckOfShippedFiles(t *testing.T) {
 	}
 }
 
-// lintWithoutInstances gives the warnings about definition files that do not depend on the instances of a host, only on its
-// metrics.
+// lintWithoutInstances gives the warnings about definition files that do not depend on the instances of a host, only
+// on its metrics.
 func lintWithoutInstances(t *testing.T, p *pmcdtest.PMCD, files []string) []lint.Warning {
 	t.Helper()
 	conn := dial(t, p)

@@ -21,7 +21,8 @@ import (
 	"pmdaderived/test/pmcdtest"
 )
 
-// summed is a definition that comes with the agent, and how awk computes the same from what pminfo prints of its operands.
+// summed is a definition that comes with the agent, and how awk computes the same from what pminfo prints of its
+// operands.
 type summed struct {
 	name     string
 	operands []string
@@ -89,8 +90,9 @@ func (s summed) byAgent(t *testing.T, output string) map[string]float64 {
 	return groups
 }
 
-// requireEqual fetches operands and definition at once until awk and the agent agree, and what they have is right: what
-// changes between the agent's sample and the client's own fetch, a fraction of a millisecond later, differs now and then.
+// requireEqual fetches operands and definition at once until awk and the agent agree, and what they have is right:
+// what changes between the agent's sample and the client's own fetch, a fraction of a millisecond later, differs now
+// and then.
 func (s summed) requireEqual(t *testing.T, p *pmcdtest.PMCD, right func(map[string]float64) bool) {
 	t.Helper()
 	command := slices.Concat(asAgent(), []string{"pminfo", "-f"}, s.operands, []string{"derived." + s.name})
@@ -107,8 +109,9 @@ func (s summed) requireEqual(t *testing.T, p *pmcdtest.PMCD, right func(map[stri
 	t.Logf("%s: %v", s.name, got)
 }
 
-// What the definitions that come with the agent put together on this host, as it is, is what everybody can compute from the
-// operands. Where time is in a value the operands of awk are rates that the agent makes of the same sample, for each instance.
+// What the definitions that come with the agent put together on this host, as it is, is what everybody can compute
+// from the operands. Where time is in a value the operands of awk are rates that the agent makes of the same sample,
+// for each instance.
 func TestConfGroups(t *testing.T) {
 	p, _ := startWithConf(t)
 	writeFile(t, p.Dir, "etc/pmdaderived/test.conf", `
@@ -151,7 +154,8 @@ test.user.cpu = count(proc.id.uid_nm) > 0 ? rate(proc.psinfo.utime + proc.psinfo
 	}
 }
 
-// Control groups are those of a folder that pmdaproc takes for the root: this machine may have none, or of one version only.
+// Control groups are those of a folder that pmdaproc takes for the root: this machine may have none, or of one
+// version only.
 func TestConfControlGroups(t *testing.T) {
 	for version, v := range map[string]struct{ mounts, cpu, usage, mem, cpuMetric, other, memMetric string }{
 		"version 2": {

@@ -168,8 +168,8 @@ func TestConf(t *testing.T) {
 	})
 }
 
-// The unit tests say what each definition makes of values. So it does on a host, whose metrics have the metadata that the
-// tests give them; a counter of another width is one all the same.
+// The unit tests say what each definition makes of values. So it does on a host, whose metrics have the metadata that
+// the tests give them; a counter of another width is one all the same.
 func TestConfMetadata(t *testing.T) {
 	conn := dial(t, pmcdtest.Start(t, pmcdtest.Config{}))
 	indom := regexp.MustCompile(`^\d+\.\d+$`)

@@ -143,8 +143,8 @@ func (s *station) prepare(setup [][]string) {
 	s.problems = s.definitionProblems()
 }
 
-// definitionProblems gives derived.control.definition.error, by name, empty for those that are bound (there it is what they lack
-// now), and notes the instances of the names.
+// definitionProblems gives derived.control.definition.error, by name, empty for those that are bound (there it is
+// what they lack now), and notes the instances of the names.
 func (s *station) definitionProblems() map[string]string {
 	texts := func(name string) map[pdu.Inst]string {
 		values := s.control(name)
@@ -329,9 +329,9 @@ func (k *client) steps() string {
 	return different
 }
 
-// fetch fetches the metric, from a sample that is made after all that was done before: a name
-// lookup makes the agent take one. It comes from another client, to which no earlier one is good enough. It returns the time of
-// the sample, too: on a busy machine that is milliseconds before the fetch.
+// fetch fetches the metric, from a sample that is made after all that was done before: a name lookup makes the agent
+// take one. It comes from another client, to which no earlier one is good enough. It returns the time of the sample,
+// too: on a busy machine that is milliseconds before the fetch.
 func (k *client) fetch() (conformance.Answer, time.Time) {
 	t := k.station.t
 	time.Sleep(time.Until(k.last.Add(settle)))
@@ -391,15 +391,15 @@ func (s *station) ageIn(name string, values []pdu.Value) (time.Duration, bool) {
 	return 0, false
 }
 
-// namesArrive limits the wait for the names of instances that have come. The agent learns of these from a sample, and asks
-// for their names then.
+// namesArrive limits the wait for the names of instances that have come. The agent learns of these from a sample, and
+// asks for their names then.
 const namesArrive = 10 * time.Second
 
 // looksBack matches the functions whose values depend on earlier fetches.
 var looksBack = regexp.MustCompile(`\b(rate|delta)\(`)
 
-// selectsNewNames reports whether the case may select, by their names, instances that have just come. An answer lacks them
-// until their names arrive. Its fetches can be repeated.
+// selectsNewNames reports whether the case may select, by their names, instances that have just come. An answer lacks
+// them until their names arrive. Its fetches can be repeated.
 func (k *client) selectsNewNames() bool { return k.appearing() && !looksBack.MatchString(k.c.Expr) }
 
 // appearing reports whether instances come and go in the case.
@@ -409,8 +409,8 @@ func (k *client) appearing() bool {
 	})
 }
 
-// name returns the name of an instance as it was when it was first seen, nil if it has none. It waits for the names of new
-// instances.
+// name returns the name of an instance as it was when it was first seen, nil if it has none. It waits for the names
+// of new instances.
 func (k *client) name(id pdu.Inst) any {
 	if k.desc.InDom == pdu.NoInDom {
 		return nil

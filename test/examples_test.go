@@ -60,7 +60,8 @@ func examples(document string) []example {
 	return found
 }
 
-// shape is an output without what differs from host to host and from run to run: numbers, and which instances there are.
+// shape is an output without what differs from host to host and from run to run: numbers, and which instances there
+// are.
 func shape(output string) string {
 	text := regexp.MustCompile(`-?\b[0-9]+(\.[0-9]+)?(e[-+][0-9]+)?\b`).ReplaceAllString(strings.TrimSpace(output), "N")
 	text = regexp.MustCompile(`inst \[N or "[^"]*"\]`).ReplaceAllString(text, `inst [N or "NAME"]`)

@@ -17,8 +17,8 @@ import (
 var extraOperand = regexp.MustCompile(`sample\.(voltage|current|power|temperature)\b`)
 
 // TestExtraUnits asks libpcp itself and the daemon, on the same pmcd, what they make of definitions with voltages,
-// currents, powers and temperatures. PCP has them since 7.2: package derived compares with the answers that it gave. On an
-// older one libpcp takes no such unit, and the daemon is asked alone: constants can have them all the same.
+// currents, powers and temperatures. PCP has them since 7.2: package derived compares with the answers that it gave.
+// On an older one libpcp takes no such unit, and the daemon is asked alone: constants can have them all the same.
 func TestExtraUnits(t *testing.T) {
 	program := must(daemonProgram())(t)
 	run := &oracleRun{t: t, program: program, gen: &generator{}}

@@ -43,8 +43,8 @@ type grafanaBoard struct {
 // `make install` makes the dashboards for valkey from those for redis.
 var grafanaSources = map[string]string{"vector": "", "redis": `{hostname == "$host"}`}
 
-// Every dashboard is there for each data source and has what Grafana demands or would silently draw wrongly. TestIntegration
-// looks for the metrics.
+// Every dashboard is there for each data source and has what Grafana demands or would silently draw wrongly.
+// TestIntegration looks for the metrics.
 func TestGrafana(t *testing.T) {
 	files := must(filepath.Glob(filepath.Join(integrationDir, "grafana/*.json")))(t)
 	require.Len(t, files, 2*len(grafanaSources))

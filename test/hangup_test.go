@@ -22,10 +22,10 @@ import (
 	"pmdaderived/test/pmcdtest"
 )
 
-// A SIGHUP that comes while pmcd 6.0 waits for an agent's reply interrupts that. If pmcd has asked for anything but values
-// it drops the agent. In a fetch it goes on without the reply, drops the agent if the reply has come by the time
-// it looks after its agents, and otherwise takes it for the reply to its next request. The tests here show that it is so
-// with an agent of PCP's own, written in C with libpcp_pmda, and what is lost when it is ours: nothing but
+// A SIGHUP that comes while pmcd 6.0 waits for an agent's reply interrupts that. If pmcd has asked for anything but
+// values it drops the agent. In a fetch it goes on without the reply, drops the agent if the reply has come by the
+// time it looks after its agents, and otherwise takes it for the reply to its next request. The tests here show that
+// it is so with an agent of PCP's own, written in C with libpcp_pmda, and what is lost when it is ours: nothing but
 // the time until pmcd has started it again.
 
 // stockMetric is of PCP's agent sample, which pmcd runs as a process, like ours.
@@ -79,8 +79,9 @@ func askName(ctx context.Context, conn *pmapi.Conn, _ pdu.PMID) error {
 	return err
 }
 
-// While it waits for values: pmcd 6.0 goes on, and would take the reply for that to its next request. We take it back as soon
-// as something shows us that pmcd has gone on: a client that connects. Later ones wait on: the reply is to the fetch.
+// While it waits for values: pmcd 6.0 goes on, and would take the reply for that to its next request. We take it back
+// as soon as something shows us that pmcd has gone on: a client that connects. Later ones wait on: the reply is to
+// the fetch.
 func TestFaultHangupInAFetch(t *testing.T) {
 	f := startFaulty(t, pmcdtest.Config{}, nil)
 	if !isPMCD60(t, f.p) {
@@ -116,7 +117,8 @@ func TestFaultHangupInAFetch(t *testing.T) {
 	t.Fatal("no reply was taken back")
 }
 
-// hangUpInAFetch sends SIGHUPs to a pmcd that they do not interrupt, in a fetch from an agent that stands still for a while.
+// hangUpInAFetch sends SIGHUPs to a pmcd that they do not interrupt, in a fetch from an agent that stands still for a
+// while.
 func (f *faulty) hangUpInAFetch() {
 	f.t.Helper()
 	conn, id, old := dial(f.t, f.p), f.identity("derived.other"), f.stop("pmdaderived")
@@ -138,7 +140,8 @@ func (f *faulty) hangUpInAFetch() {
 	assert.Zero(f.t, f.drops("derived"))
 }
 
-// PCP's agent lets it: the next fetch, of another metric, gets that reply. No version of pmcd has to do this, so it is only told.
+// PCP's agent lets it: the next fetch, of another metric, gets that reply. No version of pmcd has to do this, so it
+// is only told.
 func TestFaultHangupOfAnother(t *testing.T) {
 	f := startFaulty(t, pmcdtest.Config{}, nil)
 	conn, id, other := dial(f.t, f.p), f.identity(stockMetric), f.identity("sample.bin")
@@ -176,7 +179,8 @@ func (f *faulty) stop(program string) (pid int) {
 	return pid
 }
 
-// stopped reports whether all threads of a process stand still: a signal needs a moment, in which one of them may answer.
+// stopped reports whether all threads of a process stand still: a signal needs a moment, in which one of them may
+// answer.
 func stopped(t *testing.T, pid int) bool {
 	t.Helper()
 	threads := must(filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid)))(t)
@@ -187,7 +191,8 @@ func stopped(t *testing.T, pid int) bool {
 	})
 }
 
-// hangUpUntil sends SIGHUPs until a request to an agent that stands still has been answered, with an error or without values.
+// hangUpUntil sends SIGHUPs until a request to an agent that stands still has been answered, with an error or without
+// values.
 func (f *faulty) hangUpUntil(asked <-chan error) {
 	f.t.Helper()
 	begin := time.Now()

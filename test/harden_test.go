@@ -15,7 +15,8 @@ import (
 	"pmdaderived/test/pmcdtest"
 )
 
-// The daemon that a pmcd has started can become nothing more than it is, in none of its threads, and leaves no core dump.
+// The daemon that a pmcd has started can become nothing more than it is, in none of its threads, and leaves no core
+// dump.
 func TestDaemonIsHardened(t *testing.T) {
 	pid := pidOf(t, startFaulty(t, pmcdtest.Config{}, nil).p, "pmdaderived")
 	threads := must(filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid)))(t)

@@ -28,7 +28,8 @@ func library() []string {
 	return []string{"pdu", "pmda", "pmda/pmapi", "pmda/pmapi/archive", "pmda/pmapi/pmapitest", "pmda/pmdatest"}
 }
 
-// promisedTypes are the types of other packages that these give a name of their own, all that is promised of the others.
+// promisedTypes are the types of other packages that these give a name of their own, all that is promised of the
+// others.
 var promisedTypes = map[string][]string{
 	"pmda/pmapi/archive/logfile": {"DamageError", "Label"},
 }

@@ -46,8 +46,8 @@ func isPMCD60(t *testing.T, p *pmcdtest.PMCD) bool {
 	return strings.HasPrefix(version, "6.0.")
 }
 
-// A pmcd that takes only shorter requests than the agent needs is told of in the log: -M is the most metrics in a fetch,
-// since PCP 6.3.1, -L the longest request that a client may send, in bytes.
+// A pmcd that takes only shorter requests than the agent needs is told of in the log: -M is the most metrics in a
+// fetch, since PCP 6.3.1, -L the longest request that a client may send, in bytes.
 func TestPMCDTakesShortRequests(t *testing.T) {
 	plain := pmcdtest.Start(t, pmcdtest.Config{})
 	dir := worldReadableDir(t)

@@ -39,8 +39,8 @@ func TestRestartConcernsOneAgent(t *testing.T) {
 	}))
 	has := func(set *pdu.ValueSet) bool { return len(set.Values) == 1 }
 	value := func(set *pdu.ValueSet) float64 { return set.Values[0].Type.Float64(set.Values[0].Bits) }
-	// fetch fetches all until that tells what is waited for. Once they have values, those of other agents must keep them. A sample
-	// that has come late, as on a busy machine, is no loss of theirs.
+	// fetch fetches all until that tells what is waited for. Once they have values, those of other agents must keep
+	// them. A sample that has come late, as on a busy machine, is no loss of theirs.
 	begun := false
 	fetch := func(what string, done func(steps *pdu.ValueSet) bool) {
 		t.Helper()

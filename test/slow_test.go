@@ -123,8 +123,8 @@ func lacks(c *rig.Client) (names []string) {
 	return names
 }
 
-// However an agent is slow, pmcd stands still for a tenth of the time because of us, what other definitions have is what they
-// always have, and what a plain client of theirs has; and all is well again when the agent is.
+// However an agent is slow, pmcd stands still for a tenth of the time because of us, what other definitions have is
+// what they always have, and what a plain client of theirs has; and all is well again when the agent is.
 func TestSlowAgents(t *testing.T) {
 	length := 12 * time.Second
 	if text := os.Getenv("T"); text != "" {

@@ -82,8 +82,8 @@ type bystander struct {
 	ended   chan error
 }
 
-// blocked is the time of a fetch that shows that pmcd waits for another process: far less than the 5 s that it waits, and
-// more than a fetch takes on a busy machine.
+// blocked is the time of a fetch that shows that pmcd waits for another process: far less than the 5 s that it waits,
+// and more than a fetch takes on a busy machine.
 const blocked = 3 * time.Second
 
 // watch fetches until the function that it returns is called, which tells how long the longest fetch took.

@@ -40,8 +40,8 @@ func promised(document string) []string {
 	return found
 }
 
-// What docs/supported.md promises for 1.x is still there: options, files, and metrics with their metadata. Other tests hold these
-// documents against the program. Something new is added with -update.
+// What docs/supported.md promises for 1.x is still there: options, files, and metrics with their metadata. Other
+// tests hold these documents against the program. Something new is added with -update.
 func TestStaysThroughMajorVersion(t *testing.T) {
 	var now []string
 	for _, path := range []string{"../docs/reference.md", "../docs/mmv.md"} {

@@ -28,12 +28,14 @@ import (
 	"pmdaderived/test/rig"
 )
 
-// squareVariable makes this program an agent of a square wave, which keeps a journal in this file. In it is how long the wave is.
+// squareVariable makes this program an agent of a square wave, which keeps a journal in this file. In it is how long
+// the wave is.
 const squareVariable = "PMDADERIVED_TEST_SQUARE"
 
 const squareDomain = 401
 
-// square has a wave that is high for an eighth of the time, and the number of its own fetches, as a value and as a counter.
+// square has a wave that is high for an eighth of the time, and the number of its own fetches, as a value and as a
+// counter.
 type square struct {
 	*pmda.Namespace
 	file    string
@@ -106,8 +108,8 @@ func journal(t *testing.T, file string) map[uint64]uint64 {
 	return all
 }
 
-// squareDefinitions are what each client has of its own. All have the same operands, so that they are of one sample: other ones are asked apart where a
-// machine that stands still has made the agent a suspect.
+// squareDefinitions are what each client has of its own. All have the same operands, so that they are of one sample:
+// other ones are asked apart where a machine that stands still has made the agent a suspect.
 const squareDefinitions = `
 NAME.first = first_sample(instant(square.fetches) + 0 * square.wave)
 NAME.last = last_sample(instant(square.fetches) + 0 * square.wave)
@@ -117,13 +119,15 @@ NAME.peak = max_sample(square.wave + 0 * instant(square.fetches))
 NAME.passed = sum_sample(delta(square.fetches) + 0 * square.wave)
 `
 
-// looked is what a client got at once: the numbers of the first and the last tick of its window, and what these come to.
+// looked is what a client got at once: the numbers of the first and the last tick of its window, and what these come
+// to.
 type looked map[string]float64
 
 var squareColumns = []string{"count", "first", "last", "passed", "peak", "sum"}
 
-// Functions over time without a window, of a square wave, for clients with intervals of their own: the windows of each partition the ticks,
-// each sees every peak of its windows and no other, and sums add up; also in the archive, and with the agent of the wave stopped for a while.
+// Functions over time without a window, of a square wave, for clients with intervals of their own: the windows of
+// each partition the ticks, each sees every peak of its windows and no other, and sums add up; also in the archive,
+// and with the agent of the wave stopped for a while.
 func TestEachClientSeesItsPeaks(t *testing.T) {
 	length, longest := 24*time.Second, 6
 	if text := os.Getenv("T"); text != "" {
@@ -219,8 +223,8 @@ func TestEachClientSeesItsPeaks(t *testing.T) {
 // between are numbers of fetches: those after the first and up to the last.
 type between struct{ after, last uint64 }
 
-// ticksOf are the numbers of all ticks that somebody saw who comes often, and between which of them there were others that it cannot tell: where the
-// machine held it up for more than three.
+// ticksOf are the numbers of all ticks that somebody saw who comes often, and between which of them there were others
+// that it cannot tell: where the machine held it up for more than three.
 func ticksOf(t *testing.T, quick []looked) (ticks []uint64, unknown []between) {
 	t.Helper()
 	last := quick[0]["last"] // its window has ticks of before
@@ -248,7 +252,8 @@ func ticksOf(t *testing.T, quick []looked) (ticks []uint64, unknown []between) {
 	return ticks, unknown
 }
 
-// judgeLooks compares the windows of a client, but for that of its first look, with the ticks that fall into them, where all of these are known.
+// judgeLooks compares the windows of a client, but for that of its first look, with the ticks that fall into them,
+// where all of these are known.
 func judgeLooks(t *testing.T, name string, all []looked, ticks []uint64, unknown []between, waves map[uint64]uint64) {
 	t.Helper()
 	judged := 0

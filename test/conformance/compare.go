@@ -124,7 +124,8 @@ func near(want string, wantElapsed float64, got string, elapsed float64) bool {
 	return math.Abs(a-b) <= elapsedTolerance*math.Abs(a)
 }
 
-// Shown is a syntax error as libpcp shows it: lines with the text, a caret below the offset, and the reason if there is one.
+// Shown is a syntax error as libpcp shows it: lines with the text, a caret below the offset, and the reason if there
+// is one.
 func Shown(text string, offset int, reason string) string {
 	var caret strings.Builder
 	for i, r := range text {

@@ -26,8 +26,8 @@ func Differences() []Difference {
 	return read(six)
 }
 
-// DifferencesSeven are those that there are only beside libpcp of PCP 7.2, whose language is ours. Their cases are those of
-// derived/testdata/novalue and extraunits.
+// DifferencesSeven are those that there are only beside libpcp of PCP 7.2, whose language is ours. Their cases are
+// those of derived/testdata/novalue and extraunits.
 func DifferencesSeven() []Difference {
 	_, seven, _ := strings.Cut(list, headingSeven)
 	return read(seven)
@@ -42,8 +42,8 @@ func read(text string) (all []Difference) {
 	return all
 }
 
-// Extension reports whether a difference is that we understand more than libpcp: it refuses the texts. What it accepts cannot
-// differ because of it.
+// Extension reports whether a difference is that we understand more than libpcp: it refuses the texts. What it
+// accepts cannot differ because of it.
 func Extension(id string) bool {
 	return slices.Contains([]string{"Q-7X", "expressions in aggregates", "functions of our own", "numbers that fit"}, id)
 }

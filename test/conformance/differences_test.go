@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The document says of each difference, in the order of the list, what libpcp does, what we do, why, gives an example, and counts
-// the cases.
+// The document says of each difference, in the order of the list, what libpcp does, what we do, why, gives an
+// example, and counts the cases.
 func TestDocumentListsDifferences(t *testing.T) {
 	text, err := os.ReadFile("../../docs/conformance.md")
 	require.NoError(t, err)

@@ -24,8 +24,8 @@ type Tally struct {
 	why  map[string]string
 }
 
-// NewTally starts a tally. run names it and is a word: the table has a group of columns for it. Beside [Differences] there may
-// be others.
+// NewTally starts a tally. run names it and is a word: the table has a group of columns for it. Beside [Differences]
+// there may be others.
 func NewTally(run string, list ...Difference) *Tally {
 	t := &Tally{run: run, sets: map[string]*Counts{}, seen: map[string]bool{}, why: map[string]string{}}
 	for _, d := range append(Differences(), list...) {

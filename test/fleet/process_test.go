@@ -37,7 +37,8 @@ type central struct {
 	owner *syscall.Credential // who its daemons run as; nil: we
 }
 
-// newCentral makes the folders that PCP's daemons write to. They become the user that pmcd has become, if root starts them.
+// newCentral makes the folders that PCP's daemons write to. They become the user that pmcd has become, if root starts
+// them.
 func newCentral(t *testing.T, pmcd *pmcdtest.PMCD) *central {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "fleet-")

@@ -12,8 +12,8 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Between serves pmcd with what an agent answers, or with lies. orders is the path of a file; without that file, or if it is empty, all is true.
-// It returns when pmcd or the agent closes its pipe.
+// Between serves pmcd with what an agent answers, or with lies. orders is the path of a file; without that file, or
+// if it is empty, all is true. It returns when pmcd or the agent closes its pipe.
 func Between(in, out *os.File, agent func(in, out *os.File) error, orders string) error {
 	fromUs, toAgent, err := os.Pipe()
 	if err != nil {

@@ -53,8 +53,8 @@ func (r *teller) tell(order string, asked, truth pdu.Frame) ([]byte, error) {
 	return l.answer(t), nil
 }
 
-// announce is the truth, with word that names have changed in the first RESULT since the order: so everybody asks for them again, and meets the
-// lie, or the truth again.
+// announce is the truth, with word that names have changed in the first RESULT since the order: so everybody asks for
+// them again, and meets the lie, or the truth again.
 func (r *teller) announce(truth pdu.Frame) []byte {
 	frame := encoded(truth)
 	if truth.Kind == pdu.KindResult && !r.announced {
@@ -72,7 +72,8 @@ func get(frame []byte, at int) uint32 { return binary.BigEndian.Uint32(frame[at:
 // setAt is where the sets of a RESULT begin: behind the header, the time and their number.
 const setAt = pdu.HeaderSize + 12
 
-// sets calls f with where each set of a RESULT that has values stands in the frame: PMID, number of values, format, pairs.
+// sets calls f with where each set of a RESULT that has values stands in the frame: PMID, number of values, format,
+// pairs.
 func sets(frame []byte, f func(at, values int)) {
 	at := setAt
 	for range get(frame, setAt-4) {

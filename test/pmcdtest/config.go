@@ -12,10 +12,10 @@ import (
 // (29), linux (60) and mmv (70) and the stock access rules.
 type Config struct {
 	Agents []Agent // started besides the stock ones, in this order
-	// Access is the text below [access] in pmcd.conf. Empty: as shipped, everybody on this machine
+	// Access is the text below [access] in pmcd.conf. Empty: as shipped, every user of this machine
 	// may do everything, others may not store.
 	Access string
-	// HostName is what pmcd and its agents take for the name of the host; empty: this machine's. It is in the
+	// HostName is the name of the host for pmcd and its agents; empty: this machine's. It is in the
 	// label hostname where we may make a UTS namespace, as root may outside most containers, and in
 	// pmcd.hostname everywhere.
 	HostName string
@@ -38,7 +38,7 @@ type Agent struct {
 	PMNS string
 }
 
-// stockAccess is what PCP ships as pmcd.conf's [access] section.
+// stockAccess is the [access] section of the pmcd.conf that PCP ships.
 const stockAccess = `disallow ".*" : store;
 disallow ":*" : store;
 allow "local:*" : all;`
@@ -74,7 +74,7 @@ func (a Agent) validate() error {
 	return nil
 }
 
-// line is the agent's line of pmcd.conf. pmcd splits it at blanks and takes `"` as the only quote.
+// line returns the agent's line of pmcd.conf. pmcd splits it at blanks and takes `"` as the only quote.
 func (a Agent) line() string {
 	quoted := make([]string, len(a.Command))
 	for i, word := range a.Command {
@@ -87,7 +87,7 @@ func (a Agent) line() string {
 	return fmt.Sprintf("%s %d pipe %s %s\n", a.Name, a.Domain, protocol, strings.Join(quoted, " "))
 }
 
-// pmns is a complete name space that holds only this agent.
+// pmns returns a complete name space that holds only this agent.
 func (a Agent) pmns() string {
 	macro := strings.ToUpper(a.Name)
 	define := fmt.Sprintf("#define %s %d\n", macro, a.Domain)

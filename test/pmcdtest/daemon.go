@@ -14,10 +14,10 @@ import (
 // agents belong to.
 type daemon struct {
 	pid       int  // of the session too
-	signalled bool // to end, by Signal
+	signalled bool // by Signal, to end it
 }
 
-// poll asks whether something has come to pass until it has, or until the deadline.
+// poll calls done until it returns true, and returns false at the deadline.
 func poll(deadline time.Time, done func() bool) bool {
 	for !done() {
 		if time.Now().After(deadline) {
@@ -28,8 +28,8 @@ func poll(deadline time.Time, done func() bool) bool {
 	return true
 }
 
-// startDaemon runs a program that puts itself into the background and returns when it is there. mark
-// is an argument that nobody else's command line contains.
+// startDaemon runs a program that puts itself into the background, and returns when the daemon is there. mark
+// is an argument that no other command line contains.
 func startDaemon(cmd *exec.Cmd, mark string, deadline time.Time) (d *daemon, err error) {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -80,7 +80,7 @@ func (d *daemon) signal(sig os.Signal) error {
 	return syscall.Kill(d.pid, number)
 }
 
-// end sends sig, waits for the whole session to end, and kills what is left after the timeout.
+// end sends sig, waits for the whole session to end, and kills the remaining processes after the timeout.
 func (d *daemon) end(sig os.Signal, timeout time.Duration) error {
 	var problem error
 	switch {
@@ -101,8 +101,8 @@ func (d *daemon) end(sig os.Signal, timeout time.Duration) error {
 	return problem
 }
 
-// awaitEmpty waits until no process of a session is left, and sends all that are a signal meanwhile: a process may have forked while it
-// was being killed.
+// awaitEmpty waits until no process of a session is left. Meanwhile it sends a signal to each of them again and
+// again: a process may have forked while it was being killed.
 func awaitEmpty(session int, deadline time.Time, sig syscall.Signal) bool {
 	return poll(deadline, func() bool {
 		left := processes(session)

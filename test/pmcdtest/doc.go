@@ -1,5 +1,5 @@
 // Package pmcdtest runs a private pmcd for tests, demonstrations and measurements: the real
-// collector, with stock agents and those of the caller, that nobody else on the machine notices.
+// collector, with stock agents and those of the caller. Other programs on the machine do not use it.
 //
 //	p := pmcdtest.Start(t, pmcdtest.Config{Agents: []pmcdtest.Agent{{
 //		Name: "derived", Domain: 510, Command: []string{binary, "-d", "510"},
@@ -24,11 +24,11 @@
 //
 // Several can run at once; the machine's own pmcd is neither needed nor touched.
 //
-// # Who runs what
+// # Users
 //
 // pmcd runs as a daemon, as it does in real life. Started by root it starts the agents as root and then
 // becomes the user PCP_USER, so an agent that is started again later runs as that user: a
-// caller's binary must lie where everybody can reach it. Started by somebody else, pmcd and all
+// caller's binary must lie where every user can reach it. Started by another user, pmcd and all
 // agents stay that user. pmdaroot is not used (PMCD_ROOT_AGENT=0).
 //
 // # How it ends

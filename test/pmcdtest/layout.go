@@ -19,7 +19,7 @@ const maxSocketPath = 107
 type owner struct {
 	user, group string
 	uid, gid    int
-	become      bool // we are root: folders that pmcd writes to are given to the owner
+	become      bool // we are root: pmcd becomes the owner, who needs the folders that it writes to
 }
 
 func findOwner(conf pcpConf) (owner, error) {
@@ -134,7 +134,7 @@ func linkAll(from, to string, except []string) error {
 }
 
 // stockAgents returns the lines of pmcd.conf for the agents that every private pmcd has.
-// proc and linux turn into root unless told otherwise, which only root can do.
+// proc and linux become root without -U, which only root can do.
 func stockAgents(conf pcpConf, own owner) string {
 	as := ""
 	if !own.become {

@@ -12,7 +12,7 @@ import (
 type pcpConf map[string]string
 
 // readPCPConf reads $PCP_CONF, by default /etc/pcp.conf, in the format of pcp.conf(5). Variables of the
-// environment are left aside: they may point at another private pmcd.
+// environment do not count: they may be those of another private pmcd.
 func readPCPConf() (pcpConf, error) {
 	path := os.Getenv("PCP_CONF")
 	if path == "" {
@@ -39,7 +39,8 @@ func readPCPConf() (pcpConf, error) {
 	return conf, nil
 }
 
-// write writes the variables to a file, with another PCP_TMP_DIR: the module speed, which writes MMV files, obeys no other.
+// write writes the variables to a file, with another PCP_TMP_DIR. The module speed, which writes MMV files, reads
+// PCP_TMP_DIR only there.
 func (c pcpConf) write(path, tmp string) error {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(c)) {

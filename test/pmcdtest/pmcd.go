@@ -34,7 +34,7 @@ type PMCD struct {
 	conf     pcpConf
 	own      owner
 	watchdog *watchdog
-	daemon   *daemon // nil when pmcd was never started or its end is accounted for
+	daemon   *daemon // nil before the first start and after end
 }
 
 // Start runs a private pmcd until the test ends and returns when it serves clients. When the test
@@ -85,7 +85,7 @@ func Launch(cfg Config) (*PMCD, error) {
 	}
 }
 
-// prepare makes everything that is on disk before pmcd starts.
+// prepare writes the folder, before pmcd starts.
 func (p *PMCD) prepare() (err error) {
 	if err := p.cfg.validate(); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (p *PMCD) confFile() string    { return filepath.Join(p.Dir, "pcp.conf") }
 func (p *PMCD) pmnsDir() string     { return filepath.Join(p.Dir, "var", "pmns") }
 func (p *PMCD) pidFile() string     { return filepath.Join(p.Dir, "run", "pmcd.pid") }
 
-// freePort returns a TCP port of 127.0.0.1 that nobody listens on at this moment.
+// freePort returns a TCP port of 127.0.0.1 that no program listens on at this moment.
 func freePort() (int, error) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -134,7 +134,7 @@ func freePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// portTaken is how pmcd's log complains about a port that somebody else listens on. pmcd goes on without it.
+// portTaken returns the text in pmcd's log about a port that another program listens on. pmcd goes on without it.
 func portTaken(port int) string { return fmt.Sprintf("OpenRequestSocket(%d,", port) }
 
 // start runs pmcd and returns when it has started its agents and greets clients on both sockets.
@@ -205,7 +205,7 @@ func awaitGreeting(network, address string, deadline time.Time) error {
 	return nil
 }
 
-// Pid is pmcd's process number.
+// Pid returns pmcd's process number, 0 without a pmcd.
 func (p *PMCD) Pid() int {
 	if p.daemon == nil {
 		return 0
@@ -257,7 +257,7 @@ func (p *PMCD) Remove() error {
 	return os.RemoveAll(p.Dir)
 }
 
-// maxLog is how many bytes at the end of one log file Log shows.
+// maxLog is the size of the end of a log file that Log returns, in bytes.
 const maxLog = 64 << 10
 
 // Log returns the logs of pmcd and of its agents, each with a heading.

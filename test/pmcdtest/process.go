@@ -25,7 +25,7 @@ func (p *PMCD) Processes() []Process {
 	return processes(p.daemon.pid)
 }
 
-// PidOf returns the number of the first process of a program, pmcd or an agent.
+// PidOf returns the number of the first process of a program: of pmcd or an agent.
 func (p *PMCD) PidOf(program string) (pid int, ok bool) {
 	for _, process := range p.Processes() {
 		if process.Name == program {
@@ -84,7 +84,7 @@ type procStat struct {
 	session int
 }
 
-// living is false for a process that has ended and that its parent has not asked about yet.
+// living returns false for a process that has ended and that its parent has not waited for yet.
 func (s procStat) living() bool { return s.state != 'Z' && s.state != 'X' }
 
 func readStat(pid int) (procStat, bool) {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// runTimeout is how long a tool may take in Run.
+// runTimeout limits the time of a tool in Run.
 const runTimeout = 60 * time.Second
 
 // Env returns the environment in which stock tools use this pmcd: that of this process without
@@ -49,7 +49,7 @@ func (p *PMCD) agentEnv() []string {
 	return append(env, p.cfg.Env...)
 }
 
-// isPCPVariable reports whether PCP's libraries or tools would take the variable as an instruction.
+// isPCPVariable reports whether PCP's libraries or tools read the variable.
 func isPCPVariable(variable string) bool {
 	for _, prefix := range []string{"PCP_", "PMCD_", "PMDA_", "PMNS_", "PMLOGGER_", "PMPROXY_"} {
 		if strings.HasPrefix(variable, prefix) {
@@ -72,7 +72,7 @@ func (p *PMCD) Command(ctx context.Context, name string, args ...string) *exec.C
 	return cmd
 }
 
-// Run runs a program against this pmcd and returns what it printed and its exit status. A
+// Run runs a program against this pmcd and returns its output and its exit status. A
 // program that cannot be started, is ended by a signal or takes more than a minute fails the test.
 func (p *PMCD) Run(tb testing.TB, args ...string) (stdout, stderr string, exit int) {
 	tb.Helper()

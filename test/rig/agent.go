@@ -16,8 +16,8 @@ import (
 	"pmdaderived/test/pmcdtest"
 )
 
-// Metric is a metric of the agent: a function of the time of day at which pmcd asked, and of nothing else. So values
-// tell when they were taken, and stay right when the process that computes them is started again.
+// Metric is a metric of the agent: a function of the time of day of pmcd's request, and of nothing else. So values
+// tell when they were sampled, and stay right when the agent is started again.
 type Metric struct {
 	Name  string
 	Desc  pdu.Desc                              // the domain is not in it
@@ -30,10 +30,10 @@ const (
 	burstSerial  = 1 // its instances come and go
 )
 
-// Members is how many instances the domain that never changes has.
+// Members is the number of instances of the domain that never changes.
 const Members = 8
 
-// Metrics are those of the agent, by item.
+// Metrics returns the metrics of the agent, by item.
 func Metrics() []Metric {
 	count := pdu.Units{Count: 1}
 	all, some := pdu.NewInDom(0, memberSerial), pdu.NewInDom(0, burstSerial)
@@ -62,28 +62,28 @@ func Metrics() []Metric {
 	}
 }
 
-// PhaseLength is after how many microseconds phase begins anew.
+// PhaseLength is the number of microseconds after which phase begins anew.
 const PhaseLength = 1_000_000_000
 
-// Phase is microseconds.
+// Phase returns the microseconds of a time, modulo PhaseLength.
 func Phase(at uint64) uint64 { return at / 1000 % PhaseLength }
 
-// Slope is seconds, and never 0.
+// Slope returns the seconds of a time, modulo 1000, plus 1: it is never 0.
 func Slope(at uint64) uint64 { return at/1e9%1000 + 1 }
 
-// Size is milliseconds.
+// Size returns the milliseconds of a time, modulo 2^30.
 func Size(at uint64) uint64 { return at / 1e6 % (1 << 30) }
 
-// Member tells instances apart by their thousands.
+// Member returns Phase, plus 1000 for each instance before this one.
 func Member(at uint64, inst pdu.Inst) uint64 { return Phase(at) + 1000*uint64(inst) }
 
-// Load is a counter of microseconds, the faster the higher the instance.
+// Load returns a counter of microseconds, which grows faster for higher instances.
 func Load(at uint64, inst pdu.Inst) uint64 { return (uint64(inst) + 1) * (at / 1000) }
 
-// AllMembers are the instances of the domain that never changes.
+// AllMembers returns the instances of the domain that never changes.
 func AllMembers(uint64) []pdu.Inst { return instancesFrom(0, Members) }
 
-// BurstMembers are the instances of the other domain: the first and 2 to 6 of 9, others every 5 s.
+// BurstMembers returns the instances of the other domain: the first and 2 to 6 of 9, others every 5 s.
 func BurstMembers(at uint64) []pdu.Inst {
 	era := at / 5e9
 	return append(instancesFrom(0, 1), instancesFrom(1+era%4, 2+era%5)...)
@@ -97,23 +97,23 @@ func instancesFrom(first, n uint64) []pdu.Inst {
 	return insts
 }
 
-// agentWord makes a process the agent.
+// agentWord is the first argument of a process that is the agent.
 const agentWord = "rig-agent"
 
-// None is the path of no file.
+// None stands for no file.
 const None = "-"
 
 // AgentSpec is an agent of the rig. Several can run, each in a domain of its own.
 type AgentSpec struct {
 	Name   string // of its metrics' root, and of its program in the folder: a copy of one that calls Helper
 	Domain int
-	Lies   string // file that says how it lies while it exists, see package liar; None: never
+	Lies   string // path of the file with its orders to lie, see package liar; None: it never lies
 }
 
-// dynamicNode is the node of a liar's names below which it answers lookups itself.
+// dynamicNode is the node below which a liar answers lookups itself.
 const dynamicNode = "dyn"
 
-// In is the agent as pmcd starts it from a folder.
+// In returns the agent as pmcd starts it from a folder.
 func (s AgentSpec) In(f Folder) pmcdtest.Agent {
 	var pmns strings.Builder
 	for item, m := range Metrics() {
@@ -128,8 +128,8 @@ func (s AgentSpec) In(f Folder) pmcdtest.Agent {
 	}
 }
 
-// Helper does the work of an agent's process and reports whether the arguments, those after the program's
-// name, make this process one. The program then ends with the status.
+// Helper reports whether the arguments, without the program's name, make this process an agent. If so, it serves until
+// the agent ends. The program then ends with the status.
 func Helper(args []string) (status int, helper bool) {
 	if len(args) != 4 || args[0] != agentWord {
 		return 0, false
@@ -161,13 +161,13 @@ func serveAgent(name, domain, lies string) error {
 	return liar.Between(in, out, func(in, out *os.File) error { return (&pmda.Server{Agent: named}).Serve(context.Background(), in, out) }, lies)
 }
 
-// Numbered is how many metrics a liar has besides, by name dyn.n0 and so on; all have the value of nanos.
+// Numbered is the number of further metrics of a liar, dyn.n0 and so on. All have the value of nanos.
 const Numbered = 1000
 
-// numberedCluster is the cluster of these.
+// numberedCluster is the cluster of the metrics that Numbered counts.
 const numberedCluster = 1
 
-// withNames is an agent that answers lookups itself: each metric has a name below dyn, too.
+// withNames returns an agent that answers lookups itself: each metric has a name below dyn, too.
 func (a *agent) withNames(name string) (pmda.Agent, error) {
 	root := name + "." + dynamicNode
 	var entries []pmda.Entry
@@ -218,7 +218,7 @@ func (a *agent) Desc(_ pmda.Client, id pdu.PMID) (pdu.Desc, error) {
 	return d, nil
 }
 
-// Instances implements pmda.Agent. Those of the past are named, too: values are looked at later than they are taken.
+// Instances implements pmda.Agent. It also names past instances: clients ask for names after the values.
 func (a *agent) Instances(_ pmda.Client, d pdu.InDom) ([]pdu.Instance, error) {
 	n := Members
 	switch d.Serial() {

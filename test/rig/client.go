@@ -21,7 +21,7 @@ type Client struct {
 	IDs   []pdu.PMID
 }
 
-// Dial connects to a private pmcd, and asks again while the queue of those who want to is full.
+// Dial connects to a private pmcd. It tries again while pmcd's queue of new connections is full.
 func Dial(ctx context.Context, p *pmcdtest.PMCD) (*pmapi.Conn, error) {
 	for begin := time.Now(); ; {
 		conn, err := pmapi.Dial(ctx, "unix", p.Socket)
@@ -31,7 +31,7 @@ func Dial(ctx context.Context, p *pmcdtest.PMCD) (*pmapi.Conn, error) {
 	}
 }
 
-// Open connects a client of metrics, which have to be there.
+// Open connects a client of metrics. All must exist.
 func Open(ctx context.Context, p *pmcdtest.PMCD, names ...string) (*Client, error) {
 	conn, err := Dial(ctx, p)
 	if err != nil {
@@ -44,7 +44,7 @@ func Open(ctx context.Context, p *pmcdtest.PMCD, names ...string) (*Client, erro
 	return c, nil
 }
 
-// LookUp makes a client of a connection, and of metrics that have to be there.
+// LookUp makes a client of metrics over a connection. All must exist.
 func LookUp(ctx context.Context, conn *pmapi.Conn, names ...string) (*Client, error) {
 	c := &Client{Conn: conn, Names: names, IDs: make([]pdu.PMID, len(names))}
 	found, err := conn.LookupNames(ctx, names)
@@ -60,7 +60,7 @@ func LookUp(ctx context.Context, conn *pmapi.Conn, names ...string) (*Client, er
 	return c, nil
 }
 
-// Refused is that pmcd has no descriptor of a metric.
+// Refused is the error of a metric without a descriptor.
 type Refused struct {
 	Name string
 	Code pdu.Code
@@ -70,7 +70,7 @@ func (r *Refused) Error() string { return fmt.Sprintf("descriptor of %s: %v", r.
 
 func (r *Refused) Unwrap() error { return r.Code }
 
-// Describe looks the descriptors up. One that there is not is a [*Refused].
+// Describe looks the descriptors up. Its error is a [*Refused] if one does not exist.
 func (c *Client) Describe(ctx context.Context) ([]pdu.Desc, error) {
 	found, err := c.Descs(ctx, c.IDs)
 	if err != nil {
@@ -86,7 +86,7 @@ func (c *Client) Describe(ctx context.Context) ([]pdu.Desc, error) {
 	return descs, nil
 }
 
-// Fetched is one fetch.
+// Fetched is the outcome of one fetch.
 type Fetched struct {
 	Sent, Answered time.Time
 	Sets           []pdu.ValueSet // valid until the next fetch of the connection
@@ -110,7 +110,7 @@ func Fetch(ctx context.Context, conn *pmapi.Conn, ids []pdu.PMID) (Fetched, erro
 	return f, nil
 }
 
-// Bits is the value of a singular metric of the fetch, or of its first instance.
+// Bits returns the value of a singular metric of the fetch, or of its first instance.
 func (f Fetched) Bits(i int) (bits uint64, ok bool) {
 	if f.Sets[i].Code < 0 || len(f.Sets[i].Values) == 0 {
 		return 0, false
@@ -118,7 +118,7 @@ func (f Fetched) Bits(i int) (bits uint64, ok bool) {
 	return f.Sets[i].Values[0].Bits, true
 }
 
-// FetchAt fetches at a pace, at once for the first time, for as long as each, which gets what was fetched, wants more.
+// FetchAt fetches at once and then at a pace, until each returns false. each gets every outcome.
 func (c *Client) FetchAt(ctx context.Context, pace Pace, each func(Fetched) (more bool)) error {
 	for at := time.Now(); ; {
 		f, err := c.Fetch(ctx)
@@ -135,13 +135,13 @@ func (c *Client) FetchAt(ctx context.Context, pace Pace, each func(Fetched) (mor
 	}
 }
 
-// Pace says when to fetch after a fetch that was at a time.
+// Pace returns the time of the fetch after the one at last.
 type Pace func(last time.Time) time.Time
 
 // Nonstop fetches without a pause.
 func Nonstop(last time.Time) time.Time { return last }
 
-// Every fetches at the multiples of an interval, as most tools do. Those that it misses are left out.
+// Every fetches at the multiples of an interval, as most tools do. It leaves out those that have passed.
 func Every(interval time.Duration) Pace {
 	return func(last time.Time) time.Time {
 		if now := time.Now(); now.After(last) {
@@ -151,7 +151,7 @@ func Every(interval time.Duration) Pace {
 	}
 }
 
-// Anytime pauses for anything between two limits, all orders of magnitude equally likely.
+// Anytime pauses for a random time between two limits. All orders of magnitude are equally likely.
 func Anytime(r *rand.Rand, least, most time.Duration) Pace {
 	return func(time.Time) time.Time {
 		return time.Now().Add(time.Duration(float64(least) * math.Pow(float64(most)/float64(least), r.Float64())))

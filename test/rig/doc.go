@@ -1,5 +1,5 @@
-// Package rig is what the programs are made of that measure the daemon under load, beside private pmcds: bench
-// (how fast, beside C) and soak (everything at once, how fresh values are, and whether every value is right). They are
+// Package rig has the parts of two programs that measure the daemon under load, on private pmcds: bench (how fast it
+// is, beside C) and soak (everything at once, how old values are, and whether every value is right). Both are
 // sub-commands of one program, cmd/rig.
 //
 //	folder, err := rig.NewFolder(map[string]string{"pmdaderived": daemon, "wave": ownProgram})
@@ -11,12 +11,12 @@
 //
 // # A new row
 //
-// One function and one entry: the function measures and returns a [Row] ([Times], [FigureRow], [Equal], [AtMost], [Some],
-// or one written by hand), and a [Part] in the program's list has it run. What an agent says wrongly is a row
-// of package liar; what a metric is, a line of [Metrics].
+// One function and one entry: the function measures and returns a [Row] ([Times], [FigureRow], [Equal], [AtMost],
+// [Some], or one written by hand), and a [Part] in the program's list runs it. A new wrong answer of an agent is a
+// row of package liar; a new metric is a line of [Metrics].
 //
-// # Where the truth comes from
+// # How the right values are known
 //
-// The operands are those of an agent whose values are functions of the time of day at which pmcd asked for
-// them, and of nothing else; so a value says by itself when it was taken, to the microsecond.
+// The operands are those of an agent whose values are functions of the time of day of pmcd's request, and of nothing
+// else. So a value tells when it was sampled, to the microsecond.
 package rig

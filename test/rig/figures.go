@@ -11,15 +11,15 @@ import (
 	"pmdaderived/test/pmcdtest"
 )
 
-// Figures are what the daemon, or pmcd, says about itself at one moment: a number for each singular metric, a
-// histogram for each over classes of durations, such as derived.control.sample.age.first.
+// Figures are metrics that the daemon, or pmcd, has about itself, at one moment: a number for each singular metric, a
+// histogram for each metric over classes of durations, such as derived.control.sample.age.first.
 type Figures struct {
 	At         time.Time
 	Numbers    map[string]float64
 	Histograms map[string]Histogram
 }
 
-// Since is what came after an earlier moment.
+// Since returns the differences to an earlier moment.
 func (f Figures) Since(before Figures) Figures {
 	d := Figures{At: f.At, Numbers: map[string]float64{}, Histograms: map[string]Histogram{}}
 	for name, n := range f.Numbers {
@@ -31,7 +31,7 @@ func (f Figures) Since(before Figures) Figures {
 	return d
 }
 
-// Reader reads figures over a connection of its own.
+// Reader reads figures over its own connection.
 type Reader struct {
 	client *Client
 	types  []pdu.Type
@@ -76,10 +76,10 @@ func readBounds(ctx context.Context, c *Client, d pdu.InDom) (map[pdu.Inst]time.
 	return bounds, err
 }
 
-// Close disconnects it.
+// Close disconnects the reader.
 func (r *Reader) Close() error { return r.client.Close() }
 
-// Read reads them once.
+// Read fetches the figures once.
 func (r *Reader) Read(ctx context.Context) (Figures, error) {
 	f := Figures{Numbers: map[string]float64{}, Histograms: map[string]Histogram{}}
 	got, err := r.client.Fetch(ctx)
@@ -101,7 +101,7 @@ func (r *Reader) Read(ctx context.Context) (Figures, error) {
 	return f, nil
 }
 
-// ReadFigures reads metrics once.
+// ReadFigures connects, reads metrics once and disconnects.
 func ReadFigures(ctx context.Context, p *pmcdtest.PMCD, names ...string) (f Figures, err error) {
 	r, err := NewReader(ctx, p, names...)
 	if err != nil {

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// parent is where runs have their folders. The daemon watches the folders above its definitions, and wakes up
-// whenever anybody writes to a file in one of them, as many do in /tmp.
+// parent is the folder of the folders of runs. The daemon watches the folders above its definitions, and wakes up
+// whenever a program writes to a file in one of them, as many do in /tmp.
 const parent = "/var/tmp"
 
-// Folder is the path of a folder that everybody can read: pmcd and its agents are another user, who may not be able to
-// look into a home directory. The caller removes it.
+// Folder is the path of a folder that every user can read: pmcd and its agents run as another user, who may not be able
+// to read a home directory. The caller removes it.
 type Folder string
 
-// NewFolder makes a folder with copies of programs, which are files by the names that they get.
+// NewFolder makes a folder with copies of programs: the path of each, by its name in the folder.
 func NewFolder(programs map[string]string) (Folder, error) {
 	dir, err := os.MkdirTemp(parent, "rig-")
 	if err != nil {
@@ -46,10 +46,10 @@ func (f Folder) fill(programs map[string]string) error {
 	return nil
 }
 
-// Path is that of a file in the folder.
+// Path returns the path of a file in the folder.
 func (f Folder) Path(name string) string { return filepath.Join(string(f), name) }
 
-// Sub makes a folder in it.
+// Sub makes a folder in the folder.
 func (f Folder) Sub(name string) (Folder, error) {
 	return Folder(f.Path(name)), os.Mkdir(f.Path(name), 0o755)
 }
@@ -63,7 +63,7 @@ func (f Folder) Write(name, text string) (string, error) {
 	return path, os.Rename(path+"~", path)
 }
 
-// Remove deletes it.
+// Remove deletes the folder.
 func (f Folder) Remove() error { return os.RemoveAll(string(f)) }
 
 const (
@@ -71,7 +71,7 @@ const (
 	pollInterval = 10 * time.Millisecond
 )
 
-// Await polls until something holds, 30 s at most.
+// Await calls holds until it returns true, for 30 s at most.
 func Await(ctx context.Context, what string, holds func() (bool, error)) error {
 	for deadline := time.Now().Add(awaitLimit); ; {
 		switch ok, err := holds(); {
@@ -87,7 +87,7 @@ func Await(ctx context.Context, what string, holds func() (bool, error)) error {
 	}
 }
 
-// Sleep returns early, with false, when ctx ends.
+// Sleep sleeps. It returns early, with false, when ctx ends.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

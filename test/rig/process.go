@@ -14,8 +14,8 @@ import (
 	"pmdaderived/test/pmcdtest"
 )
 
-// CPU is the time that processes have spent on a processor so far: all threads, those that have ended, too, in user and
-// kernel mode.
+// CPU returns the time that processes have spent on a processor so far, in user and kernel mode: of all threads, also
+// of those that have ended.
 func CPU(pids ...int) (time.Duration, error) {
 	var sum time.Duration
 	for _, pid := range pids {
@@ -29,14 +29,14 @@ func CPU(pids ...int) (time.Duration, error) {
 	return sum, nil
 }
 
-// Process is what the kernel knows of a process.
+// Process has figures of the kernel about a process.
 type Process struct {
 	Age            time.Duration // to 10 ms
 	Threads, Files int
 	Resident       float64 // bytes
 }
 
-// ReadProcess asks for it.
+// ReadProcess reads the figures of a process.
 func ReadProcess(pid int) (p Process, err error) {
 	if p.Age, err = age(pid); err != nil {
 		return p, err
@@ -57,14 +57,14 @@ func ReadProcess(pid int) (p Process, err error) {
 		}
 	}
 	files, err := os.ReadDir(dir + "fd")
-	if errors.Is(err, fs.ErrPermission) { // the daemon's are root's business
+	if errors.Is(err, fs.ErrPermission) { // only root may count those of the daemon
 		err = nil
 	}
 	p.Files = len(files)
 	return p, err
 }
 
-// age is how long ago a process was started.
+// age returns the time since the start of a process.
 func age(pid int) (time.Duration, error) {
 	const start, clockTicks = 19, 100 // field of stat; a second, on every Linux that Go supports
 	_, stat, err := pmcdtest.Stat(pid)

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Quantile is what at least the fraction q of a list, from 0 to 1, is within; 0 of an empty list.
+// Quantile returns the least value of a list that at least the fraction q, from 0 to 1, does not exceed; 0 of an empty
+// list.
 func Quantile[T cmp.Ordered](list []T, q float64) (at T) {
 	if len(list) == 0 {
 		return at
@@ -19,16 +20,16 @@ func Quantile[T cmp.Ordered](list []T, q float64) (at T) {
 	return sorted[max(0, int(math.Ceil(q*float64(len(sorted))))-1)]
 }
 
-// Median is what at least the half of a list is within.
+// Median returns the least value of a list that at least half of it does not exceed.
 func Median[T cmp.Ordered](list []T) T { return Quantile(list, 0.5) }
 
-// Histogram says how many durations were at most as long as each bound and longer than the one before.
+// Histogram counts durations by classes: those of at most a bound, and more than the bound before.
 type Histogram struct {
 	Bounds []time.Duration // ascending; the last one is Forever
 	Counts []uint64
 }
 
-// Forever is the bound of what is longer than all others.
+// Forever is the bound of the last class.
 const Forever = time.Duration(math.MaxInt64)
 
 // parseBound reads the name of a class: milliseconds, or "inf".
@@ -43,7 +44,7 @@ func parseBound(name string) (time.Duration, error) {
 	return time.Duration(math.Round(ms * 1e6)), nil
 }
 
-// Since is what came after an earlier moment.
+// Since returns the durations since an earlier moment.
 func (h Histogram) Since(before Histogram) Histogram {
 	counts := slices.Clone(h.Counts)
 	for i := range before.Counts {
@@ -52,7 +53,7 @@ func (h Histogram) Since(before Histogram) Histogram {
 	return Histogram{h.Bounds, counts}
 }
 
-// Total counts all.
+// Total returns the number of all durations.
 func (h Histogram) Total() (n uint64) {
 	for _, c := range h.Counts {
 		n += c
@@ -60,7 +61,7 @@ func (h Histogram) Total() (n uint64) {
 	return n
 }
 
-// Quantile is the bound that at least the fraction q of all is within; 0 if there are none.
+// Quantile returns the least bound that at least the fraction q of all does not exceed; 0 if there are none.
 func (h Histogram) Quantile(q float64) time.Duration {
 	need, n := uint64(math.Ceil(q*float64(h.Total()))), uint64(0)
 	for i, c := range h.Counts {
@@ -72,19 +73,19 @@ func (h Histogram) Quantile(q float64) time.Duration {
 	return 0
 }
 
-// Durations are durations that are known one by one.
+// Durations are single durations, not classes.
 type Durations []time.Duration
 
-// Quantile is [Quantile].
+// Quantile returns [Quantile] of the list.
 func (d Durations) Quantile(q float64) time.Duration { return Quantile(d, q) }
 
-// Limit is a quantile and what it may be at most; 0: it is only told.
+// Limit is a quantile and its target; 0: none, the row only informs.
 type Limit struct {
 	Q    float64
 	Most time.Duration
 }
 
-// name is "p99", or "max".
+// name returns "p99", or "max".
 func (l Limit) name() string {
 	if l.Q == 1 {
 		return "max"
@@ -92,7 +93,7 @@ func (l Limit) name() string {
 	return "p" + strconv.FormatFloat(l.Q*100, 'f', -1, 64)
 }
 
-// Times is a row about how long something takes.
+// Times returns a row of quantiles of durations, with their limits.
 func Times(what string, d interface{ Quantile(q float64) time.Duration }, limits ...Limit) Row {
 	var measured, target []string
 	r := Row{What: what, OK: true, Timed: true}
@@ -108,7 +109,7 @@ func Times(what string, d interface{ Quantile(q float64) time.Duration }, limits
 	return r
 }
 
-// Milliseconds writes a duration with three digits.
+// Milliseconds returns a duration in ms, with three digits.
 func Milliseconds(d time.Duration) string {
 	if d == Forever {
 		return "forever"
@@ -116,7 +117,7 @@ func Milliseconds(d time.Duration) string {
 	return Digits(float64(d)/1e6) + " ms"
 }
 
-// Digits writes a number with three digits.
+// Digits returns a number with three digits.
 func Digits(x float64) string {
 	if math.Abs(x) >= 100 {
 		return strconv.FormatFloat(x, 'f', 0, 64)

@@ -10,16 +10,16 @@ import (
 	"unicode/utf8"
 )
 
-// Row is one thing that was measured, and what was promised about it.
+// Row is one line of the table: a measurement, and its target.
 type Row struct {
 	What     string
 	Measured string
 	Target   string // "": the row only informs
 	OK       bool
-	Timed    bool // it depends on how fast the machine is and how busy, or on how long the run is
+	Timed    bool // it depends on the speed and load of the machine, or on the length of the run
 }
 
-// Verdict is how the table has it.
+// Verdict returns the last cell of the row.
 func (r Row) Verdict() string {
 	switch {
 	case !r.OK:
@@ -30,8 +30,8 @@ func (r Row) Verdict() string {
 	return "ok"
 }
 
-// FigureRow is a row of numbers, each with what it may be at most; without these it only informs. A number that looks equal
-// to its target, as it is printed, meets it.
+// FigureRow returns a row of numbers, each with its maximum; without maxima it only informs. A number that equals its
+// maximum as printed meets it.
 func FigureRow(what, unit string, figures, most []float64) Row {
 	r := Row{What: what, OK: true, Timed: true}
 	var measured, target []string
@@ -51,17 +51,17 @@ func FigureRow(what, unit string, figures, most []float64) Row {
 	return r
 }
 
-// Equal is a row about a number that has to be another.
+// Equal returns a row about a value that must equal another.
 func Equal[T comparable](what string, n, wanted T) Row {
 	return Row{What: what, Measured: fmt.Sprint(n), Target: fmt.Sprint(wanted), OK: n == wanted}
 }
 
-// AtMost is a row about a count.
+// AtMost returns a row about a count with a maximum.
 func AtMost(what string, n, most int64) Row {
 	return Row{What: what, Measured: fmt.Sprint(n), Target: fmt.Sprintf("≤ %d", most), OK: n <= most}
 }
 
-// Some is a row about something that there must have been.
+// Some returns a row about a count that must not be 0.
 func Some(what string, n int64) Row {
 	return Row{What: what, Measured: fmt.Sprint(n), Target: "> 0", OK: n > 0}
 }
@@ -69,12 +69,12 @@ func Some(what string, n int64) Row {
 // Table is the outcome of a run.
 type Table struct{ Rows []Row }
 
-// OK tells whether every promise was kept.
+// OK reports whether every row meets its target.
 func (t *Table) OK() bool {
 	return !slices.ContainsFunc(t.Rows, func(r Row) bool { return !r.OK })
 }
 
-// Write prints the table as Markdown, which is how the documents have it.
+// Write prints the table as Markdown, the form of the documents.
 func (t *Table) Write(w io.Writer) error {
 	lines := [][4]string{{"what", "measured", "target", ""}}
 	for _, r := range t.Rows {
@@ -103,16 +103,16 @@ func (t *Table) Write(w io.Writer) error {
 	return err
 }
 
-// Part is a part of a run, which makes some rows.
+// Part is a part of a run. It returns some rows.
 type Part struct {
 	Name string
 	Run  func(context.Context) ([]Row, error)
 }
 
-// Log is where runs tell what they do. A nil Log tells nothing.
+// Log has the progress of a run. A nil Log discards it.
 type Log struct {
 	Out     io.Writer
-	Verbose bool // Notef is written
+	Verbose bool // Verbosef writes
 }
 
 // Printf writes a line.
@@ -129,8 +129,8 @@ func (l *Log) Verbosef(format string, args ...any) {
 	}
 }
 
-// Run makes the parts whose names contain one of the texts, or all if there are none, one after the other. A part that
-// could not be measured is a row that is not kept. A table can come with an error.
+// Run runs, one after the other, the parts whose names contain one of the texts, or all if there are no texts. A part
+// that fails is a row that misses its target. A table can come with an error.
 func Run(ctx context.Context, log *Log, only []string, parts []Part) (*Table, error) {
 	wanted := func(name string) func(string) bool {
 		return func(text string) bool { return strings.Contains(name, text) }
@@ -161,16 +161,16 @@ func Run(ctx context.Context, log *Log, only []string, parts []Part) (*Table, er
 	return t, nil
 }
 
-// Wake is the end of a sleep.
+// Wake is the end of a sleep: when it was due, and how much later it came.
 type Wake struct {
 	Due  time.Time
 	Late time.Duration
 }
 
-// Wakes are in order of time.
+// Wakes are the ends of sleeps, in order of time.
 type Wakes []Wake
 
-// Quantile is [Quantile] of how late they were.
+// Quantile returns [Quantile] of the delays.
 func (w Wakes) Quantile(q float64) time.Duration {
 	late := make(Durations, len(w))
 	for i := range w {
@@ -179,7 +179,7 @@ func (w Wakes) Quantile(q float64) time.Duration {
 	return late.Quantile(q)
 }
 
-// Latest is how late the one was that was late most, of those that were overdue at any time between two.
+// Latest returns the longest delay of the sleeps that were overdue at any time between two.
 func (w Wakes) Latest(from, to time.Time) (late time.Duration) {
 	for _, x := range w {
 		if x.Due.Before(to) && x.Due.Add(x.Late).After(from) {
@@ -189,8 +189,8 @@ func (w Wakes) Latest(from, to time.Time) (late time.Duration) {
 	return late
 }
 
-// WatchMachine sleeps over and over until late is called, which returns how much too late it was woken: the
-// machine is shared, and what it adds to that it adds to every time that is measured.
+// WatchMachine sleeps over and over until late is called, which returns the delays. The machine is shared: a delay of
+// these sleeps is a delay of everything that is measured at the same time.
 func WatchMachine() (late func() Wakes) {
 	const pause = 5 * time.Millisecond
 	ctx, cancel := context.WithCancel(context.Background())
@@ -210,7 +210,7 @@ func WatchMachine() (late func() Wakes) {
 	}
 }
 
-// MachineRow tells how well the machine kept time.
+// MachineRow returns a row with the delays of the machine.
 func MachineRow(during string, late Wakes) Row {
 	return Times("the machine during "+during+": sleeps ended too late by", late, Limit{Q: 0.99}, Limit{Q: 0.999}, Limit{Q: 1})
 }

@@ -15,7 +15,7 @@ import (
 	"pmdaderived/test/pmcdtest"
 )
 
-// Line is a line of a tool's output and when it came.
+// Line is a line of a tool's output and the time of its arrival.
 type Line struct {
 	At   time.Time
 	Text string
@@ -31,11 +31,11 @@ type Tool struct {
 // toolEndLimit is how long a tool may take to end when it is told to.
 const toolEndLimit = 5 * time.Second
 
-// Start runs a tool. line is called with each line that it prints, in a goroutine of its own. env is in addition to what
-// the private pmcd needs. At the end of ctx the tool gets SIGTERM.
+// Start runs a tool. line is called with each line of its output, in another goroutine. env is added to the environment
+// of the private pmcd. At the end of ctx the tool gets SIGTERM.
 func Start(ctx context.Context, p *pmcdtest.PMCD, line func(Line), env []string, args ...string) (*Tool, error) {
 	t := &Tool{Cmd: p.Command(ctx, args[0], args[1:]...), read: make(chan struct{})}
-	// Tools in Python keep their output back otherwise.
+	// Otherwise tools in Python buffer their output.
 	t.Cmd.Env = append(append(t.Cmd.Env, "PYTHONUNBUFFERED=1", "TZ=UTC"), env...)
 	t.Cmd.Cancel = func() error { return t.Cmd.Process.Signal(syscall.SIGTERM) }
 	t.Cmd.WaitDelay = toolEndLimit
@@ -51,7 +51,7 @@ func Start(ctx context.Context, p *pmcdtest.PMCD, line func(Line), env []string,
 	return t, nil
 }
 
-// follow ends when the tool does, which closes its output.
+// follow reads lines until the end of the tool closes its output.
 func (t *Tool) follow(stdout io.Reader, line func(Line)) {
 	defer close(t.read)
 	for lines := bufio.NewScanner(stdout); lines.Scan(); {
@@ -59,7 +59,7 @@ func (t *Tool) follow(stdout io.Reader, line func(Line)) {
 	}
 }
 
-// Wait waits for the end of a tool.
+// Wait waits for the end of the tool and returns an error if it did not succeed.
 func (t *Tool) Wait() error {
 	<-t.read
 	if err := t.Cmd.Wait(); err != nil {
@@ -68,7 +68,7 @@ func (t *Tool) Wait() error {
 	return nil
 }
 
-// Matching finds the lines of a file that match, without their ends.
+// Matching returns the lines of a file that match, without white space around them.
 func Matching(path string, match *regexp.Regexp) (found []string, err error) {
 	text, err := os.ReadFile(path)
 	for line := range strings.Lines(string(text)) {

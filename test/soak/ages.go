@@ -23,8 +23,8 @@ const (
 // ages are how old samples are, by the kinds of fetches that docs/freshness.md tells apart.
 type ages struct{ first, second, periodic, irregular rig.Durations }
 
-// measureAges has a client of each kind fetch while the daemon has nothing else to do. Each kind has a metric of its own, which
-// nobody else keeps measureAges.
+// measureAges has a client of each kind fetch while the daemon has nothing else to do. Each kind has a metric of its
+// own, which nobody else keeps measureAges.
 func (r *run) measureAges(ctx context.Context) ([]rig.Row, error) {
 	machine := rig.WatchMachine()
 	ctx, cancel := context.WithTimeout(ctx, r.options.Plan.Ages)

@@ -24,7 +24,8 @@ const (
 	// restartLimit is how restartLimit what has been started must be there.
 	restartLimit = 15 * time.Second
 
-	// signalAgainAfter is after how long pmcd is told again to start the daemon: it may drop it only when it has done so with others.
+	// signalAgainAfter is after how long pmcd is told again to start the daemon: it may drop it only when it has done so
+	// with others.
 	signalAgainAfter = 300 * time.Millisecond
 
 	// ownConnections is how many clients of pmcd the daemon is.
@@ -182,8 +183,8 @@ func (r *run) killAndAwait(ctx context.Context, then func() error) error {
 	return fmt.Errorf("%s is not started again", waveName)
 }
 
-// readAutoRestarts notes when pmcd last looked by itself whether agents must be started again, by its log. It does that, too,
-// a minute after a drop that a SIGHUP has repaired.
+// readAutoRestarts notes when pmcd last looked by itself whether agents must be started again, by its log. It does
+// that, too, a minute after a drop that a SIGHUP has repaired.
 func (r *run) readAutoRestarts() error {
 	found, err := rig.Matching(r.pmcd.LogFile, regexp.MustCompile("Auto-restarting agents"))
 	if len(found) != r.autoRestarts {
@@ -192,8 +193,8 @@ func (r *run) readAutoRestarts() error {
 	return err
 }
 
-// awaitServed waits until the value of an operand is awaitServed. As an administrator would, it tells pmcd again to start the
-// daemon if pmcd leaves it so.
+// awaitServed waits until the value of an operand is awaitServed. As an administrator would, it tells pmcd again to
+// start the daemon if pmcd leaves it so.
 func (r *run) awaitServed(ctx context.Context) error {
 	var err error
 	var gone time.Time
@@ -235,7 +236,8 @@ func (r *run) collectLog() {
 	r.collectOwnLog("derived.log")
 }
 
-// collectOwnLog takes out of a log of the daemon what is to be told. One that is started anew keeps the log before as derived.log.prev.
+// collectOwnLog takes out of a log of the daemon what is to be told. One that is started anew keeps the log before as
+// derived.log.prev.
 func (r *run) collectOwnLog(name string) {
 	r.panics += len(r.matching(name, regexp.MustCompile(`panic`)))
 	for _, line := range r.matching(name, warning()) {
@@ -254,24 +256,26 @@ func (r *run) matching(log string, match *regexp.Regexp) []string {
 	return found
 }
 
-// warning matches lines of the daemon's log about what it is not content with; ofEdits those about definitions, of which many
-// edits are mistakes.
+// warning matches lines of the daemon's log about what it is not content with; ofEdits those about definitions, of
+// which many edits are mistakes.
 func warning() *regexp.Regexp { return regexp.MustCompile(` level=(warning|error) `) }
 func ofEdits() *regexp.Regexp { return regexp.MustCompile(`derived metric | metric=`) }
 
-// dropLine matches how pmcd says that it has dropped the daemon, which may have ended by then: docs/reliability.md has the reason.
+// dropLine matches how pmcd says that it has dropped the daemon, which may have ended by then: docs/reliability.md
+// has the reason.
 func dropLine() *regexp.Regexp {
 	return regexp.MustCompile(`Cleanup "derived" agent \(dom 510\): protocol failure for fd=\d+(, exit\(0\))?\s*$`)
 }
 
-// departure matches the line about a client that has gone before pmcd sends it an error. The daemon goes so when pmcd has
-// dropped it during a lookup.
+// departure matches the line about a client that has gone before pmcd sends it an error. The daemon goes so when pmcd
+// has dropped it during a lookup.
 func departure() *regexp.Regexp {
 	return regexp.MustCompile(`HandleClientInput: error sending Error PDU to client\[\d+\] IPC protocol failure\s*$`)
 }
 
-// complaint matches lines of pmcd's log about what agents and clients did wrong; excuse those about wave, which we kill, of the rig's agents when pmcd ends,
-// about liars, about agents that ended when they were told to, and about a host that does not know its own name.
+// complaint matches lines of pmcd's log about what agents and clients did wrong; excuse those about wave, which we
+// kill, of the rig's agents when pmcd ends, about liars, about agents that ended when they were told to, and about a
+// host that does not know its own name.
 func complaint() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)error|warning|protocol|time-?d? ?out|cleanup|ipc|unexpected|illegal|refus|bad|broken|reset`)
 }

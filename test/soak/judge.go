@@ -16,7 +16,8 @@ const (
 	// maxAge is how old a sample, and how long a step may be.
 	maxAge = 90 * time.Second
 
-	// maxTickDelay is how long after a tick its sample may come. After four gaps in a row there are no values until the next tick.
+	// maxTickDelay is how long after a tick its sample may come. After four gaps in a row there are no values until the
+	// next tick.
 	maxTickDelay, nextTick = 500 * time.Millisecond, 2 * time.Second
 )
 
@@ -29,8 +30,9 @@ type selection struct {
 	role   role
 }
 
-// judge follows one list of metrics of one context. Those of the tracks come before those of the model, of each track all together. If
-// the first one is an operand, which is fetched plainly, nothing is missing that pmcd has no value of in the same moment.
+// judge follows one list of metrics of one context. Those of the tracks come before those of the model, of each track
+// all together. If the first one is an operand, which is fetched plainly, nothing is missing that pmcd has no value
+// of in the same moment.
 type judge struct {
 	*shared
 	client string
@@ -177,7 +179,8 @@ func (j *judge) checkStep(t *track, p *trackState, m *moment, step, pace float64
 	p.nextStart = m.at
 }
 
-// mostSpan is how long it may be from the first tick of a window to the last one: one less than there are, and each is late by half an interval at most.
+// mostSpan is how long it may be from the first tick of a window to the last one: one less than there are, and each
+// is late by half an interval at most.
 const mostSpan = 5 * time.Second
 
 // checkTicks judges the checkTicks of a window, of which the last one is that of m.
@@ -211,13 +214,14 @@ func (j *judge) checkTicks(t *track, p *trackState, m *moment, sampled rig.Fetch
 	p.nextStart = m.at
 }
 
-// maybeTooEarly reports whether there may be too few ticks for a change from one to the next: at the first fetch, since ticks are seldom while nobody looks, and for
-// two ticks more than others take to be well again.
+// maybeTooEarly reports whether there may be too few ticks for a change from one to the next: at the first fetch,
+// since ticks are seldom while nobody looks, and for two ticks more than others take to be well again.
 func (j *judge) maybeTooEarly(p *trackState, answered time.Time) bool {
 	return p.last.at == 0 || j.disturbances.affect(answered.Add(-2*time.Second), answered, agentGone, pmcdGone, pmcdSIGHUP)
 }
 
-// maybeGaps reports whether there may have been maybeGaps only: an agent that lies may make pmcd stand still for longer than a tick waits, again and again.
+// maybeGaps reports whether there may have been maybeGaps only: an agent that lies may make pmcd stand still for
+// longer than a tick waits, again and again.
 func (j *judge) maybeGaps(answered time.Time) bool {
 	return j.lying && answered.Sub(time.Unix(0, j.blockedAt.Load())) < nextTick
 }

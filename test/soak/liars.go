@@ -80,8 +80,8 @@ func (l lies) row(told int64, p Plan) rig.Row {
 	return row
 }
 
-// lie has an agent lie until ctx ends, and then say the truth. A lie lasts for half of the time in the plan, or more, and
-// the truth for half of it, or less.
+// lie has an agent lie until ctx ends, and then say the truth. A lie lasts for half of the time in the plan, or more,
+// and the truth for half of it, or less.
 func (r *run) lie(ctx context.Context, agent string) {
 	random, half := r.random(), r.options.Plan.Lie/2
 	say := func(order string) {

@@ -20,7 +20,8 @@ func (r *run) singleFetch(name string, metrics int) *client {
 	return &client{shared: r.shared, name: name, rand: r.random(), metrics: metrics, pace: rig.Nonstop, fetches: 1}
 }
 
-// openConnections is many connections at once, each with two lists of metrics: two contexts with a history for the daemon.
+// openConnections is many connections at once, each with two lists of metrics: two contexts with a history for the
+// daemon.
 func (r *run) openConnections(ctx context.Context) (contexts int, err error) {
 	var all []*pmapi.Conn
 	defer func() {
@@ -61,8 +62,8 @@ const kernelDelay = time.Second
 // maxGrowthAfter is how much more memory may be held after a crowd than before.
 const maxGrowthAfter = 0.1
 
-// heldFigures is what the daemon holds when it has looked up all operands again: then it returns to the kernel what is not needed. Else it would
-// be 25 % more or less, depending on when Go last collected garbage.
+// heldFigures is what the daemon holds when it has looked up all operands again: then it returns to the kernel what
+// is not needed. Else it would be 25 % more or less, depending on when Go last collected garbage.
 func (r *run) heldFigures(ctx context.Context) (figures, error) {
 	const reload = "derived.control.reload" // its value is how often that was done
 	before, err := rig.ReadFigures(ctx, r.pmcd, reload)
@@ -124,8 +125,9 @@ func (r *run) awaitReturn(ctx context.Context, before figures) (after figures, e
 	}
 }
 
-// warmFigures has the clients of the run do their work once more, without disturbances, and returns what the daemon holds after that,
-// when what is old is forgotten: one that pmcd has just started again does not hold yet what it takes to serve them.
+// warmFigures has the clients of the run do their work once more, without disturbances, and returns what the daemon
+// holds after that, when what is old is forgotten: one that pmcd has just started again does not hold yet what it
+// takes to serve them.
 func (r *run) warmFigures(ctx context.Context) (figures, error) {
 	working, cancel := context.WithCancel(ctx)
 	defer cancel()

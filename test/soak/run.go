@@ -287,8 +287,8 @@ func (r *run) readFirstGeneration(ctx context.Context) error {
 	return nil
 }
 
-// awaitCollection has clients come and go until the daemon has collected garbage once, which shows in its heap. From then on Go's runtime has two goroutines
-// more, and /etc/pcp.conf is closed, which speed leaves to the collector.
+// awaitCollection has clients come and go until the daemon has collected garbage once, which shows in its heap. From
+// then on Go's runtime has two goroutines more, and /etc/pcp.conf is closed, which speed leaves to the collector.
 func (r *run) awaitCollection(ctx context.Context) error {
 	heap := 0.0
 	for begin := time.Now(); ; {

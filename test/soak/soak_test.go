@@ -216,7 +216,8 @@ func TestJudgeOfTicks(t *testing.T) {
 	}
 }
 
-// While pmcd stands still because of an agent that lies, ticks are gaps: what is over them may have no value, and everything else has one.
+// While pmcd stands still because of an agent that lies, ticks are gaps: what is over them may have no value, and
+// everything else has one.
 func TestJudgeOfGaps(t *testing.T) {
 	now := time.Now()
 	for _, row := range []struct {

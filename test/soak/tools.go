@@ -85,7 +85,8 @@ func (m *model) exact() (all []*metric, names []string) {
 	return all, names
 }
 
-// csvLine judges what pmrep prints for phaseName and then these metrics: a time, and cells. records counts the lines with values.
+// csvLine judges what pmrep prints for phaseName and then these metrics: a time, and cells. records counts the lines
+// with values.
 func csvLine(metrics []*metric, records *int) func(string) string {
 	return func(text string) string {
 		cells := strings.Split(text, ",")

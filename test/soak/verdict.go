@@ -14,13 +14,15 @@ const (
 	// machineLate is from when on the machine does not.
 	machineLate = maxRequest / 2
 
-	// machineStopped is from when on the machine, rather than us, is why samples are too old to be served: they may be 1 s old.
+	// machineStopped is from when on the machine, rather than us, is why samples are too old to be served: they may be 1
+	// s old.
 	machineStopped = 250 * time.Millisecond
 
 	// maxGrowth is how much more memory may be held at the end than in the first third of the time.
 	maxGrowth = 0.05
 
-	// warming is the share of the time since the start of a process in which it comes to hold what it needs to serve all its clients.
+	// warming is the share of the time since the start of a process in which it comes to hold what it needs to serve all
+	// its clients.
 	warming = 0.25
 )
 
@@ -92,7 +94,8 @@ func (r *run) addRequests(f figures) {
 	}
 }
 
-// causedByMachine reports whether the machine is why they took so long: it woke one who only slept about as much too late at about that time.
+// causedByMachine reports whether the machine is why they took so long: it woke one who only slept about as much too
+// late at about that time.
 func (s slowRequests) causedByMachine(machine rig.Wakes) bool {
 	late := machine.Latest(s.from.Add(-s.most), s.to)
 	return late >= machineLate && s.most-late <= maxRequest
@@ -114,8 +117,8 @@ func (r *run) slowness() rig.Row {
 	}
 }
 
-// missing counts the values that were missing without a cause, those that the machine explains, and those of the first that were so
-// while an agent lied: it woke one who only slept much too late, Grace before that or less.
+// missing counts the values that were missing without a cause, those that the machine explains, and those of the
+// first that were so while an agent lied: it woke one who only slept much too late, Grace before that or less.
 func (r *run) missing() (unexplained, excused, misled int64) {
 	for _, g := range r.tally.gaps {
 		if r.wakes.Latest(g.at.Add(-Grace), g.at) >= machineStopped {
@@ -128,8 +131,8 @@ func (r *run) missing() (unexplained, excused, misled int64) {
 	return unexplained, excused, misled
 }
 
-// growth compares the memory of one process at the begin and at the end of the time that it was watched. Medians are compared: garbage comes
-// and goes, and the least of many readings is one that was low for a moment.
+// growth compares the memory of one process at the begin and at the end of the time that it was watched. Medians are
+// compared: garbage comes and goes, and the least of many readings is one that was low for a moment.
 func (r *run) growth() rig.Row {
 	const what = "memory of one process, medians of the first and of the last third"
 	missed := func(why string) rig.Row { return rig.Row{What: what, Measured: why, Timed: true} }

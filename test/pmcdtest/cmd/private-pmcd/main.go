@@ -2,12 +2,13 @@
 //
 //	private-pmcd [-agent 'NAME DOMAIN PROGRAM [ARGUMENT]...']... -- COMMAND [ARGUMENT]...
 //
-// The pmcd has the stock agents pmcd, proc, sample, linux and mmv and those given with -agent, each the
-// owner of the dynamic subtree NAME. In the command's environment stock tools use it without being told. It ends with the command.
+// The pmcd has the stock agents pmcd, proc, sample, linux and mmv and those given with -agent, each the owner of the
+// dynamic subtree NAME. In the command's environment stock tools use this pmcd without an option. It ends with the
+// command.
 //
-// The exit status is the command's; 128+N if signal N ended it; 125 if pmcd could not be started or
-// ended, 126 if the command could not be started, 2 for wrong usage. If it is not 0 and agents were given with -agent,
-// the logs of pmcd and its agents are printed.
+// The exit status is that of the command; 128+N if signal N ended it; 125 if pmcd could not be started or
+// ended; 126 if the command could not be started; 2 for wrong usage. If it is not 0 and there is an -agent,
+// private-pmcd prints the logs of pmcd and its agents.
 package main
 
 import (
@@ -47,8 +48,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 
-	// From here on a signal must not end us before pmcd has ended. The terminal sends its signals to
-	// the command as well; of the others the command gets a SIGTERM.
+	// From here on a signal must not end this process before pmcd has ended. The terminal sends its signals to
+	// the command as well. For any other signal the command gets a SIGTERM.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGQUIT)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGHUP, syscall.SIGTERM)
 	defer stop()

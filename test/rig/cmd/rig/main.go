@@ -1,12 +1,13 @@
-// Rig runs the daemon under load and prints what it finds, as a table.
+// Rig runs the daemon under load and prints its measurements as a table.
 //
 //	rig bench [-t TIME] [-quick] [-strict] [-only TEXT]... [-v] PROGRAMS how fast it is, beside C: test/bench
 //	rig soak [-t TIME] [-seed N] DAEMON                                  everything at once: docs/reliability.md
 //
-// DAEMON is the path of pmdaderived; PROGRAMS a folder with it and what it is compared with. With TEXT only what has it, or
-// one of several, in its name is measured. The Makefile has a target for each.
+// DAEMON is the path of pmdaderived; PROGRAMS is a folder with it and the programs that it is compared with. With
+// TEXT it measures only the lines whose names contain it, or one of several. The Makefile has a target for each
+// command.
 //
-// The exit status is 1 if the run could not be made or a promise was not kept (of bench, only with -strict), 2 for wrong usage.
+// The exit status is 1 if the run failed or a row misses its target (of bench, only with -strict), 2 for wrong usage.
 package main
 
 import (
@@ -33,7 +34,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:]))
 }
 
-// options are those of all commands; not all have a meaning for each.
+// options are those of all commands. Not every command uses all.
 type options struct {
 	time                   time.Duration
 	only                   []string
@@ -95,7 +96,7 @@ func run(ctx context.Context, args []string) int {
 	return 0
 }
 
-// log tells on stderr: stdout is for the table.
+// log writes to stderr: stdout is for the table.
 func (o options) log() *rig.Log { return &rig.Log{Out: os.Stderr, Verbose: o.verbose} }
 
 func (o options) bench(programs string) bench.Options {
