@@ -66,7 +66,8 @@ func TestArchiveAsPmrep(t *testing.T) {
 					}
 					x, err := strconv.ParseFloat(want, 64)
 					require.NoError(t, err)
-					assert.True(t, ok && math.Abs(x-value) <= max(1, 1e-9*math.Abs(x)), "row %d %s: want %s, have %v", rows, header[i], want, value)
+					assert.True(t, ok && math.Abs(x-value) <= max(1, 1e-9*math.Abs(x)), "row %d %s: want %s, have %v", rows,
+						header[i], want, value)
 				}
 			}
 			assert.Equal(t, 200, rows)
@@ -103,7 +104,10 @@ func TestArchiveAsPmval(t *testing.T) {
 func TestArchiveBetweenRecords(t *testing.T) {
 	start := time.Unix(1_700_000_000, 0)
 	base := filepath.Join(t.TempDir(), "made")
-	w := must(writer.Create(base, writer.Label{Version: 2, PID: 1, Start: start, Host: "made.example", TimeZone: "UTC"}))(t)
+	w := must(writer.Create(base, writer.Label{
+		Version: 2, PID: 1, Start: start, Host: "made.example",
+		TimeZone: "UTC",
+	}))(t)
 	metrics := make(map[string]pdu.Desc)
 	for i, m := range []struct {
 		name string
@@ -234,7 +238,8 @@ func TestArchiveAsPmdumplog(t *testing.T) {
 					haveMarks++
 				}
 				for _, s := range r.Sets {
-					if d, err := a.Desc(t.Context(), s.PMID); err == nil && d.InDom != pdu.NoInDom && d.Type != pdu.TypeHighResEvent && d.Type != pdu.TypeEvent {
+					if d, err := a.Desc(t.Context(), s.PMID); err == nil && d.InDom != pdu.NoInDom &&
+						d.Type != pdu.TypeHighResEvent && d.Type != pdu.TypeEvent {
 						have += len(s.Insts)
 					}
 				}

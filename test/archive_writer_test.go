@@ -22,15 +22,21 @@ import (
 func writeArchive(t *testing.T, version, records int, most int64) (base string) {
 	t.Helper()
 	var (
-		start   = time.Unix(1_700_000_000, 123_456_789)
-		disks   = pdu.NewInDom(60, 1)
-		load    = pdu.Desc{PMID: pdu.NewPMID(60, 2, 0), Type: pdu.TypeDouble, InDom: pdu.NoInDom, Sem: pdu.SemInstant}
-		reads   = pdu.Desc{PMID: pdu.NewPMID(60, 0, 4), Type: pdu.TypeU64, InDom: disks, Sem: pdu.SemCounter, Units: pdu.UnitsFromWire(0x00100000)}
+		start = time.Unix(1_700_000_000, 123_456_789)
+		disks = pdu.NewInDom(60, 1)
+		load  = pdu.Desc{PMID: pdu.NewPMID(60, 2, 0), Type: pdu.TypeDouble, InDom: pdu.NoInDom, Sem: pdu.SemInstant}
+		reads = pdu.Desc{
+			PMID: pdu.NewPMID(60, 0, 4), Type: pdu.TypeU64, InDom: disks, Sem: pdu.SemCounter,
+			Units: pdu.UnitsFromWire(0x00100000),
+		}
 		errs    = pdu.Desc{PMID: pdu.NewPMID(60, 0, 5), Type: pdu.TypeU32, InDom: disks, Sem: pdu.SemInstant}
 		kernels = pdu.Desc{PMID: pdu.NewPMID(60, 12, 0), Type: pdu.TypeString, InDom: pdu.NoInDom, Sem: pdu.SemDiscrete}
 	)
 	base = filepath.Join(t.TempDir(), "made")
-	w, err := writer.Create(base, writer.Label{Version: version, PID: 42, Start: start, Host: "made.example", TimeZone: "AEST-10", ZoneInfo: ":Australia/Brisbane"})
+	w, err := writer.Create(base, writer.Label{
+		Version: version, PID: 42, Start: start, Host: "made.example",
+		TimeZone: "AEST-10", ZoneInfo: ":Australia/Brisbane",
+	})
 	require.NoError(t, err)
 	if most > 0 {
 		w.MaxVolume = most

@@ -65,7 +65,8 @@ x.or = sample.bin > 800 || sample.bin < 200
 x.not = !(sample.bin > 300)
 x.neg = -sample.step
 `
-	sampleChanging = `kernel\.all\.load|sample\.(drift|step)` // the metrics of these archives that are no counters and not constant
+	// the metrics of these archives that are no counters and not constant
+	sampleChanging = `kernel\.all\.load|sample\.(drift|step)`
 )
 
 // table reads what pmrep or eval print as CSV.
@@ -131,7 +132,11 @@ func TestArchivesAsPmrep(t *testing.T) {
 		{incident, hostDefinitions, []string{"-t", "1min", "-A", "1min", "-S", "-25min"}, memory},
 	}
 	for _, name := range recordedArchives {
-		rows = append(rows, row{must(filepath.Abs(recorded(name)))(t), sampleDefinitions, []string{"-t", "0.3s"}, sampleChanging})
+		rows = append(rows, row{
+			must(filepath.Abs(recorded(name)))(t), sampleDefinitions,
+			[]string{"-t", "0.3s"},
+			sampleChanging,
+		})
 	}
 	for _, row := range rows {
 		t.Run(filepath.Base(row.archive)+" "+strings.Join(row.window, " "), func(t *testing.T) {
@@ -143,7 +148,8 @@ func TestArchivesAsPmrep(t *testing.T) {
 				name, _, _ := strings.Cut(line, " = ")
 				args = append(args, name)
 			}
-			head, want := table(t, "pmrep", []string{"PCP_DERIVED_CONFIG=" + conf}, append([]string{"-r", "-P", "6"}, args...)...)
+			head, want := table(t, "pmrep", []string{"PCP_DERIVED_CONFIG=" + conf},
+				append([]string{"-r", "-P", "6"}, args...)...)
 			ours, got := table(t, program, nil, append([]string{"eval", "-c", conf}, args...)...)
 			require.Len(t, got, len(want))
 			column := make(map[string]int)
@@ -222,7 +228,10 @@ func TestReplayedArchiveMerges(t *testing.T) {
 	require.NoError(t, os.WriteFile(in("x.conf"), []byte("twice = made.size * 2\n"), 0o644))
 	processes := pdu.NewInDom(3, 9)
 	size := pdu.Desc{PMID: pdu.NewPMID(3, 8, 0), Type: pdu.TypeU32, InDom: processes, Sem: pdu.SemInstant}
-	w := must(writer.Create(in("v2"), writer.Label{Version: 2, PID: 1, Start: time.Unix(1_700_000_000, 0), Host: "made.example", TimeZone: "UTC"}))(t)
+	w := must(writer.Create(in("v2"), writer.Label{
+		Version: 2, PID: 1, Start: time.Unix(1_700_000_000, 0),
+		Host: "made.example", TimeZone: "UTC",
+	}))(t)
 	require.NoError(t, w.Metric(size, "made.size"))
 	const records, alive = 9, 60
 	for n := range records {

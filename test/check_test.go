@@ -66,7 +66,10 @@ func TestCheckOfFirstMistakes(t *testing.T) {
 	for _, row := range []struct{ expr, want string }{
 		{`kernel.all.load["1 minute"]`, `write \[1 minute\], .* \[absent-instance\]`},
 		{"kernel.all.load[2 minute]", `there are 1 minute, 5 minute, 15 minute \[absent-instance\]`},
-		{"sum(matchinst(/pmcd/, proc.memory.rss))", `only the part before the first blank of a name is matched, .* \[matches-nothing\]`},
+		{
+			"sum(matchinst(/pmcd/, proc.memory.rss))",
+			`only the part before the first blank of a name is matched, .* \[matches-nothing\]`,
+		},
 		{"matchinst(/^week/, kernel.all.load)", `there are 1, 5, 15 \[matches-nothing\]`},
 		{"hinv.ncpu - kernel.all.nprocs", `is unsigned .* \[unsigned-difference\]`},
 		{"mem.util.free / rate(disk.all.total)", `is 0 when nothing has changed.* \[zero-divisor\]`},

@@ -81,7 +81,8 @@ func (s summed) byAgent(t *testing.T, output string) map[string]float64 {
 	_, section, _ := strings.Cut(output, "\nderived."+s.name+"\n")
 	groups := make(map[string]float64)
 	for line := range strings.Lines(section) {
-		match := regexp.MustCompile(`^    inst \[\d+ or "(.*)"\] value (\S+)$`).FindStringSubmatch(strings.TrimRight(line, "\n"))
+		match := regexp.MustCompile(`^    inst \[\d+ or "(.*)"\] value (\S+)$`).FindStringSubmatch(strings.TrimRight(line,
+			"\n"))
 		if match == nil {
 			break
 		}
@@ -127,8 +128,14 @@ test.user.cpu = count(proc.id.uid_nm) > 0 ? rate(proc.psinfo.utime + proc.psinfo
 	user, top := `k = v["proc.id.uid_nm", n]`, `if (v["filesys.readonly", n]) k = ""`
 	cgroup := `if (k !~ /^\/[^\/]+$/) k = ""; sub(/^\//, "", k)`
 	for _, row := range []summed{
-		{name: "host.disk.top.busy", operands: []string{"derived.host.disk.busy"}, value: "v[first, n]", top: 5, lacking: true},
-		{name: "host.disk.top.throughput", operands: []string{"derived.host.disk.throughput"}, value: "v[first, n]", top: 5, lacking: true},
+		{
+			name: "host.disk.top.busy", operands: []string{"derived.host.disk.busy"}, value: "v[first, n]", top: 5,
+			lacking: true,
+		},
+		{
+			name: "host.disk.top.throughput", operands: []string{"derived.host.disk.throughput"}, value: "v[first, n]",
+			top: 5, lacking: true,
+		},
 		{
 			name: "host.fs.top.used", operands: []string{"filesys.used", "filesys.avail", "filesys.readonly"},
 			key: top, value: `100 * v[first, n] / (v[first, n] + v["filesys.avail", n])`, top: 5, lacking: true,
@@ -144,8 +151,14 @@ test.user.cpu = count(proc.id.uid_nm) > 0 ? rate(proc.psinfo.utime + proc.psinfo
 			key: cgroup, value: `((first, n) in v ? v[first, n] : v["cgroup.memory.usage", n])`, lacking: true,
 		},
 		{name: "host.user.mem", operands: []string{"proc.psinfo.rss", "proc.id.uid_nm"}, key: user, value: "v[first, n]"},
-		{name: "host.user.cpu", operands: []string{"derived.test.user.cpu", "proc.id.uid_nm"}, key: user, value: "100 * v[first, n]"},
-		{name: "host.command.mem", operands: []string{"proc.psinfo.rss"}, key: command + `; if (!v[first, n]) k = ""`, value: "v[first, n]"},
+		{
+			name: "host.user.cpu", operands: []string{"derived.test.user.cpu", "proc.id.uid_nm"}, key: user,
+			value: "100 * v[first, n]",
+		},
+		{
+			name: "host.command.mem", operands: []string{"proc.psinfo.rss"}, key: command + `; if (!v[first, n]) k = ""`,
+			value: "v[first, n]",
+		},
 		{name: "host.command.cpu", operands: []string{"derived.test.command.cpu"}, key: command, value: "100 * v[first, n]"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -179,17 +192,25 @@ func TestConfControlGroups(t *testing.T) {
 			put("proc/cgroups", "#subsys_name\thierarchy\tnum_cgroups\tenabled\ncpuacct\t1\t6\t1\nmemory\t2\t6\t1\n")
 			put("proc/mounts", v.mounts)
 			work := func(milliseconds int) {
-				for i, group := range []string{"", "init.scope", "system.slice", "system.slice/ssh.service", "user.slice", "user.slice/user-0.slice"} {
+				for i, group := range []string{
+					"", "init.scope", "system.slice", "system.slice/ssh.service", "user.slice",
+					"user.slice/user-0.slice",
+				} {
 					put(fmt.Sprintf(v.cpu, group), fmt.Sprintf(v.usage, 1000+i*milliseconds))
 					put(fmt.Sprintf(v.mem, group), fmt.Sprintln(4096*(i+1)))
-					put(filepath.Join(filepath.Dir(fmt.Sprintf(v.mem, group)), "memory.stat"), "anon 1\n") // without it there are no values
+					// without it there are no values
+					put(filepath.Join(filepath.Dir(fmt.Sprintf(v.mem, group)), "memory.stat"), "anon 1\n")
 				}
 			}
 			work(0)
-			p := pmcdtest.Start(t, pmcdtest.Config{Agents: []pmcdtest.Agent{derivedAgent(t)}, Env: []string{"PROC_STATSPATH=" + root}})
+			p := pmcdtest.Start(t, pmcdtest.Config{
+				Agents: []pmcdtest.Agent{derivedAgent(t)},
+				Env:    []string{"PROC_STATSPATH=" + root},
+			})
 			copyConf(t, p)
 			// Of the same operands, so that it is of the same sample.
-			writeFile(t, p.Dir, "etc/pmdaderived/test.conf", fmt.Sprintf("test.cpu = count(%s) == 0 ? rate(%s) : novalue()\n", v.other, v.cpuMetric))
+			writeFile(t, p.Dir, "etc/pmdaderived/test.conf", fmt.Sprintf("test.cpu = count(%s) == 0 ? rate(%s) : novalue()\n",
+				v.other, v.cpuMetric))
 
 			atTop := `if (k !~ /^\/[^\/]+$/) k = ""; sub(/^\//, "", k)`
 			mem := summed{name: "host.cgroup.mem", operands: []string{v.memMetric}, key: atTop, value: "v[first, n]"}
@@ -197,7 +218,10 @@ func TestConfControlGroups(t *testing.T) {
 			mem.requireEqual(t, p, func(groups map[string]float64) bool { return maps.Equal(groups, want) })
 
 			// A first fetch covers what there was since the start.
-			cpu := summed{name: "host.cgroup.cpu", operands: []string{"derived.test.cpu"}, key: atTop, value: "100 * v[first, n]"}
+			cpu := summed{
+				name: "host.cgroup.cpu", operands: []string{"derived.test.cpu"}, key: atTop,
+				value: "100 * v[first, n]",
+			}
 			cpu.requireEqual(t, p, func(groups map[string]float64) bool { return len(groups) == len(want) })
 			work(500)
 			cpu.requireEqual(t, p, func(groups map[string]float64) bool {

@@ -32,7 +32,8 @@ func startWithConf(t *testing.T) (p *pmcdtest.PMCD, program string) {
 	program, p = must(daemonProgram())(t), startDerived(t)
 	copyConf(t, p)
 	require.Eventually(t, func() bool {
-		out, _, _ := p.Run(t, "pminfo", "-f", "derived.host.saturation.worst", "derived.host.disk.queue", "derived.host.net.in")
+		out, _, _ := p.Run(t, "pminfo", "-f", "derived.host.saturation.worst", "derived.host.disk.queue",
+			"derived.host.net.in")
 		return strings.Count(out, "value ") >= 3
 	}, 20*time.Second, 50*time.Millisecond, "the agent reads %s", confDir)
 	return p, program

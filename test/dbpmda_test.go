@@ -32,7 +32,8 @@ func dbpmda(t *testing.T, pmcd, warm string) string {
 	requests := must(os.ReadFile(filepath.Join(dbpmdaDir, "requests")))(t)
 	require.NoError(t, os.WriteFile(filepath.Join(work, "site.conf"), conf, 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(work, "root"), []byte(dbpmdaPMNS), 0o644))
-	open := fmt.Sprintf("open pipe %s -d 510 -c site.conf --pmcd %s --state state -l derived.log -U root --mmv off\n", program, pmcd)
+	open := fmt.Sprintf("open pipe %s -d 510 -c site.conf --pmcd %s --state state -l derived.log -U root --mmv off\n",
+		program, pmcd)
 
 	script := open + string(requests)
 	if warm != "" {
@@ -79,7 +80,8 @@ func golden(t *testing.T, name, got string) {
 		line++
 	}
 	differs, _, _ := strings.Cut(got, "\n")
-	assert.Fail(t, "dbpmda shows something else", "%s:%d: %s; go test ./test -tags pcp -run TestDbpmda -update writes it", path, line+1, differs)
+	assert.Fail(t, "dbpmda shows something else",
+		"%s:%d: %s; go test ./test -tags pcp -run TestDbpmda -update writes it", path, line+1, differs)
 }
 
 // Every request that dbpmda knows is answered, with and without a pmcd that has the operands.

@@ -17,8 +17,14 @@ func TestDemoTellsWhy(t *testing.T) {
 	t.Parallel()
 	combined(t, exec.Command("make", "-s", "-C", "..", "bin/private-pmcd"))
 	for _, row := range []struct{ name, program, want string }{
-		{"it says why it ends", "#!/bin/sh\necho $0: no luck >&2\nexit 3\n", `(?m)^/tmp/pmdaderived-demo\.\w+/pmdaderived: no luck$`},
-		{"it cannot be started", "#!/no/such/shell\n", `(?m)^pmcd: error starting /tmp/pmdaderived-demo\.\w+/pmdaderived: No such file or directory$`},
+		{
+			"it says why it ends", "#!/bin/sh\necho $0: no luck >&2\nexit 3\n",
+			`(?m)^/tmp/pmdaderived-demo\.\w+/pmdaderived: no luck$`,
+		},
+		{
+			"it cannot be started", "#!/no/such/shell\n",
+			`(?m)^pmcd: error starting /tmp/pmdaderived-demo\.\w+/pmdaderived: No such file or directory$`,
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

@@ -34,6 +34,9 @@ func TestDependencies(t *testing.T) {
 	assert.Equal(t, want, listed(linked))
 	direct := list("-m", "-f", "{{if not (or .Main .Indirect)}}{{.Path}}{{end}}", "all")
 	tools := list("-f", "{{.Module.Path}}", "tool")
-	want = slices.DeleteFunc(slices.Concat(direct, tools), func(module string) bool { return slices.Contains(want, module) })
+	want = slices.DeleteFunc(slices.Concat(direct, tools), func(module string) bool {
+		return slices.Contains(want,
+			module)
+	})
 	assert.Equal(t, want, listed(others))
 }

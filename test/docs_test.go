@@ -15,7 +15,10 @@ import (
 func documents(t *testing.T) []string {
 	t.Helper()
 	var found []string
-	for _, pattern := range []string{"../*.md", "../docs/*.md", "../docs/decisions/*.md", "../*/README.md", "*.md", "*/*.md"} {
+	for _, pattern := range []string{
+		"../*.md", "../docs/*.md", "../docs/decisions/*.md", "../*/README.md", "*.md",
+		"*/*.md",
+	} {
 		names := must(filepath.Glob(pattern))(t)
 		found = append(found, names...)
 	}

@@ -40,7 +40,8 @@ func TestDomainChange(t *testing.T) {
 			out, _, _ := p.Run(t, "pmprobe", "derived.site.bins", "derived.site.ten")
 			assert.Equal(c, "derived.site.bins 9\nderived.site.ten 1\n", out)
 		}, 10*time.Second, 100*time.Millisecond)
-		printed(t, p, "pmlogger", "-c", logged, "-T", "1s", "-l", filepath.Join(work, archive+".log"), filepath.Join(work, archive))
+		printed(t, p, "pmlogger", "-c", logged, "-T", "1s", "-l", filepath.Join(work, archive+".log"),
+			filepath.Join(work, archive))
 		return p
 	}
 	record(510, "OLD", "site.gone = 1\nsite.ten = sample.long.ten\nsite.bins = sample.bin * 2\n")

@@ -89,7 +89,10 @@ func TestDocumentExamples(t *testing.T) {
 
 	_, manual, _ := strings.Cut(readDocument(t, "../docs/reference.md"), "\n## Examples\n")
 	all := map[string][]example{"reference.md": examples(manual)}
-	for _, path := range []string{"../README.md", "../docs/packages.md", "../docs/configuration.md", "../docs/mmv.md", "../docs/host.md", "../docs/linting.md", "../docs/troubleshooting.md"} {
+	for _, path := range []string{
+		"../README.md", "../docs/packages.md", "../docs/configuration.md", "../docs/mmv.md",
+		"../docs/host.md", "../docs/linting.md", "../docs/troubleshooting.md",
+	} {
 		if found := examples(readDocument(t, path)); len(found) > 0 {
 			all[filepath.Base(path)] = found
 		}
@@ -141,7 +144,8 @@ func requirePasted(t *testing.T, p *pmcdtest.PMCD, dir, site string) {
 
 // A newcomer's first look at a definition of their own, as CONTRIBUTING.md has it.
 func TestDocumentFirstHour(t *testing.T) {
-	line := regexp.MustCompile(`(?m)^ +(echo .*bin/private-pmcd .*)$`).FindStringSubmatch(readDocument(t, "../CONTRIBUTING.md"))
+	line := regexp.MustCompile(`(?m)^ +(echo .*bin/private-pmcd .*)$`).FindStringSubmatch(readDocument(t,
+		"../CONTRIBUTING.md"))
 	require.NotNil(t, line)
 	dir := worldReadableDir(t)
 	bin := filepath.Join(dir, "bin")

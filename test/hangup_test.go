@@ -107,7 +107,8 @@ func TestFaultHangupInAFetch(t *testing.T) {
 		res := must(next.Fetch(t.Context(), []pdu.PMID{other}))(t)
 		require.Equal(t, other, res.Sets[0].PMID)
 		for range 100 {
-			require.Contains(t, []float64{42, -1}, f.number("derived.value"), "right, or none as there has been no sample for so long")
+			require.Contains(t, []float64{42, -1}, f.number("derived.value"),
+				"right, or none as there has been no sample for so long")
 			require.Contains(t, []float64{4500, -1}, f.number("derived.other"))
 		}
 		f.recovers("all is well", f.sound)

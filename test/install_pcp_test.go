@@ -22,7 +22,8 @@ func TestInstallPCP(t *testing.T) {
 	pmdas := must(pcpVariable("PCP_PMDAS_DIR"))(t)
 	dir := t.TempDir()
 	called := filepath.Join(dir, "called")
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "apt-get"), fmt.Appendf(nil, "#!/bin/sh\necho \"$*\" >>%s\nexit 1\n", called), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "apt-get"),
+		fmt.Appendf(nil, "#!/bin/sh\necho \"$*\" >>%s\nexit 1\n", called), 0o755))
 	run := func(args ...string) (string, error) {
 		cmd := exec.Command("../scripts/install-pcp", args...)
 		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))

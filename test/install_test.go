@@ -60,17 +60,20 @@ func TestInstall(t *testing.T) {
 	assert.Len(t, m.controlLines(), len(control)+1)
 
 	line := regexp.MustCompile(`(?m)^(derived\s+510\s+pipe\s+binary\s+)(\S+ -d 510).*$`)
-	m.write(m.control, line.ReplaceAllString(m.read(m.control), "$1 notready $2 --interval=30s --limit contexts=100 --log-level info "))
+	m.write(m.control, line.ReplaceAllString(m.read(m.control),
+		"$1 notready $2 --interval=30s --limit contexts=100 --log-level info "))
 	for range 2 {
 		m.done(filepath.Join(m.pmda, "Install"))
 		m.requireServed()
-		assert.Regexp(t, `(?m)^derived\t510\tpipe\tbinary\s+/\S+ -d 510 +--interval=30s --log-level info$`, m.read(m.control), "options stay, as far as there are such")
+		assert.Regexp(t, `(?m)^derived\t510\tpipe\tbinary\s+/\S+ -d 510 +--interval=30s --log-level info$`,
+			m.read(m.control), "options stay, as far as there are such")
 	}
 
 	m.write(m.control, line.ReplaceAllString(m.read(m.control), "$1$2 --interval=20s\n$1$2 --interval=10s"))
 	m.done(filepath.Join(m.pmda, "Install"))
 	m.requireServed()
-	assert.Regexp(t, `(?m)^derived\t510\tpipe\tbinary\s+/\S+ -d 510 +--interval=20s$`, m.read(m.control), "options of the first line")
+	assert.Regexp(t, `(?m)^derived\t510\tpipe\tbinary\s+/\S+ -d 510 +--interval=20s$`, m.read(m.control),
+		"options of the first line")
 	assert.Len(t, m.controlLines(), len(control)+1)
 
 	for _, turn := range []string{"first", "again"} {
@@ -135,7 +138,8 @@ func TestInstallBesideTheSameNumber(t *testing.T) {
 	before := m.snapshot()
 	out, exit := m.run(filepath.Join(m.pmda, "Install"))
 	assert.Equal(t, 1, exit, out)
-	assert.Contains(t, out, "Error: other has the domain number 510; choose another one in "+filepath.Join(m.pmda, "domain.h")+", then run Install again\n")
+	assert.Contains(t, out, "Error: other has the domain number 510; choose another one in "+filepath.Join(m.pmda,
+		"domain.h")+", then run Install again\n")
 	assert.Equal(t, before, m.snapshot())
 
 	m.write(m.control, " # 510 is free\n#"+m.read(m.control))
@@ -203,10 +207,16 @@ func TestInstallFails(t *testing.T) {
 		want    string
 	}{
 		{"no program", "", `run "make install" first`},
-		{"program that logs why it ends", "#!/bin/sh\necho no luck >>" + logs + "/derived.log\nexit 3\n", notWorking + "       see " + logs + "/derived.log\n       | no luck\n"},
-		{"program that says why it ends", "#!/bin/sh\necho $0: no luck >&2\nexit 3\n", "\n       | " + program + ": no luck\n"},
-		{"program that refuses an option", "#!/bin/sh\necho pmdaderived: no luck >&2\nexit 2\n", "\n       | pmdaderived: no luck\n"},
-		{"program that cannot be started", "#!/no/such/shell\n", "error starting " + program + ": No such file or directory\n"},
+		{"program that logs why it ends", "#!/bin/sh\necho no luck >>" + logs + "/derived.log\nexit 3\n", notWorking +
+			"       see " + logs + "/derived.log\n       | no luck\n"},
+		{"program that says why it ends", "#!/bin/sh\necho $0: no luck >&2\nexit 3\n", "\n       | " + program +
+			": no luck\n"},
+		{
+			"program that refuses an option", "#!/bin/sh\necho pmdaderived: no luck >&2\nexit 2\n",
+			"\n       | pmdaderived: no luck\n",
+		},
+		{"program that cannot be started", "#!/no/such/shell\n", "error starting " + program +
+			": No such file or directory\n"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			if onCopy(t) {

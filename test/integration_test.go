@@ -113,15 +113,19 @@ func testDashboards(t *testing.T, p *pmcdtest.PMCD) {
 				if match[1] == "counter" {
 					units += " / sec"
 				}
-				assert.Equal(t, !strings.Contains(about, "InDom: PM_INDOM_NULL"), strings.Contains(target.LegendFormat, "$instance"),
+				assert.Equal(t, !strings.Contains(about, "InDom: PM_INDOM_NULL"),
+					strings.Contains(target.LegendFormat, "$instance"),
 					"%s: the legend of %s has the instance if there are any", panel.Title, target.Expr)
-				assert.Contains(t, grafanaUnits[units], panel.FieldConfig.Defaults.Unit, "%s: %s has %s", panel.Title, target.Expr, units)
+				assert.Contains(t, grafanaUnits[units], panel.FieldConfig.Defaults.Unit, "%s: %s has %s", panel.Title,
+					target.Expr, units)
 			}
 		}
 	}
 	for name := range descs {
-		if strings.HasPrefix(name, "derived.host.") { // counters of time are for others only, and the first five are among all
-			assert.Equal(t, !regexp.MustCompile(`\.(time|top)\.`).MatchString(name), shown[name], "%s in the host's dashboard", name)
+		// counters of time are for others only, and the first five are among all
+		if strings.HasPrefix(name, "derived.host.") {
+			assert.Equal(t, !regexp.MustCompile(`\.(time|top)\.`).MatchString(name), shown[name],
+				"%s in the host's dashboard", name)
 		}
 	}
 }
@@ -130,13 +134,17 @@ func testDashboards(t *testing.T, p *pmcdtest.PMCD) {
 func testPmlogconf(t *testing.T, p *pmcdtest.PMCD, work string) {
 	groups := filepath.Join(work, "groups")
 	copyIntegration(t, "pmlogconf", filepath.Join(groups, "derived"))
-	own := regexp.MustCompile(`(?m)^    (printf (?:.*\\\n)* *)>\S*/(mydb)$`).FindStringSubmatch(readDocument(t, "../docs/configuration.md"))
+	own := regexp.MustCompile(`(?m)^    (printf (?:.*\\\n)* *)>\S*/(mydb)$`).FindStringSubmatch(readDocument(t,
+		"../docs/configuration.md"))
 	require.NotNil(t, own)
 	printed(t, p, "sh", "-c", own[1]+">"+filepath.Join(groups, "derived", own[2]))
 	conf := filepath.Join(work, "pmlogger.conf")
 	printed(t, p, "pmlogconf", "-c", "-d", groups, conf)
 	text := readDocument(t, conf)
-	for group, state := range map[string]string{"host": "y", "peak": "y", "agent": "y", "site": "y", "definitions": "n", "mydb": "y"} {
+	for group, state := range map[string]string{
+		"host": "y", "peak": "y", "agent": "y", "site": "y", "definitions": "n",
+		"mydb": "y",
+	} {
 		assert.Contains(t, text, "#+ derived/"+group+":"+state+":", "included: %s", text)
 	}
 
@@ -207,8 +215,9 @@ func testPmieconf(t *testing.T, p *pmcdtest.PMCD, work string) {
 	require.Zero(t, exit)
 	assert.Empty(t, out+errs)
 
-	writeFile(t, p.Dir, "etc/pmdaderived/site.conf", "host.saturation.demand = mkconst(0.95, type=double, semantics=instant)\n"+
-		"host.cpu.all_busy_5m = mkconst(1, type=u32, semantics=instant)\nhost.fs.full_in_4h = filesys.avail >= 0\n")
+	writeFile(t, p.Dir, "etc/pmdaderived/site.conf",
+		"host.saturation.demand = mkconst(0.95, type=double, semantics=instant)\n"+
+			"host.cpu.all_busy_5m = mkconst(1, type=u32, semantics=instant)\nhost.fs.full_in_4h = filesys.avail >= 0\n")
 	require.Eventually(t, func() bool {
 		out, _, _ := p.Run(t, "pminfo", "-f", "derived.host.saturation.demand")
 		return strings.Contains(out, "value 0.95\n")
@@ -285,7 +294,8 @@ func testBashCompletion(t *testing.T, p *pmcdtest.PMCD, program string) {
 	assert.Equal(t, []string{"off"}, complete(program, "--mmv", "=", "of"))
 	assert.Empty(t, complete(program, "--interval", "=", ""))
 	assert.Equal(t, []string{confDir + "/host-cpu.conf"}, complete(program, "check", confDir+"/host-cpu.c"))
-	assert.Equal(t, []string{"../examples:" + confDir + "/host-cpu.conf"}, complete(program, "-c", "../examples:"+confDir+"/host-cpu.c"))
+	assert.Equal(t, []string{"../examples:" + confDir + "/host-cpu.conf"},
+		complete(program, "-c", "../examples:"+confDir+"/host-cpu.c"))
 	assert.Equal(t, []string{"kernel.all.load"}, complete(program, "explain", "kernel.all.lo"))
 	assert.ElementsMatch(t, commands, complete(program, "help", ""))
 }

@@ -60,7 +60,8 @@ func TestOperandsThatAppearLater(t *testing.T) {
 // Nobody tells us, and we are not started again.
 func TestOperandsThatGoAndComeBack(t *testing.T) {
 	work := worldReadableDir(t)
-	conf := writeFile(t, work, "derived.conf", "value = hanging.value + 41\nsteps = rate(hanging.count)\nother = delta(sample.milliseconds)\n")
+	conf := writeFile(t, work, "derived.conf",
+		"value = hanging.value + 41\nsteps = rate(hanging.count)\nother = delta(sample.milliseconds)\n")
 	agent := copySelf(t, work, "hanging-agent")
 	p := pmcdtest.Start(t, pmcdtest.Config{
 		Agents: []pmcdtest.Agent{
@@ -129,7 +130,8 @@ func TestOperandsThatGoAndComeBack(t *testing.T) {
 	// It is killed for good.
 	require.NoError(t, os.Remove(agent))
 	require.NoError(t, syscall.Kill(pid("hanging-agent"), syscall.SIGKILL))
-	shows(`"steps"\] value "unbound"\n(.*\n)*.*"value"\] value "unbound"`, "pminfo", "-f", "derived.control.definition.state", "derived.value")
+	shows(`"steps"\] value "unbound"\n(.*\n)*.*"value"\] value "unbound"`, "pminfo", "-f",
+		"derived.control.definition.state", "derived.value")
 	listed, _, _ := p.Run(t, "pminfo", "derived")
 	assert.NotContains(t, listed, "derived.value")
 	assert.NotContains(t, listed, "derived.steps")

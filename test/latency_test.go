@@ -113,7 +113,8 @@ func (e *echo) ask(t *testing.T) {
 
 func startProbe(t *testing.T, options ...string) *probe {
 	t.Helper()
-	p := &probe{t: t, echo: startEcho(t), piped: startPiped(t, append(options, "--mmv=off")...)} // the directory is that of the machine
+	// the directory is that of the machine
+	p := &probe{t: t, echo: startEcho(t), piped: startPiped(t, append(options, "--mmv=off")...)}
 	t.Cleanup(func() {
 		assert.NoError(t, p.to.Close())
 		assert.NoError(t, p.cmd.Wait(), "the agent ends well at the end of its input")

@@ -59,7 +59,8 @@ func TestMakeChecksGoFirst(t *testing.T) {
 	t.Parallel()
 	needless := []string{"help", "clean", "uninstall"}
 	var checked []string
-	for _, match := range regexp.MustCompile(`(?m)^([a-z-]+):.* ## `).FindAllStringSubmatch(readDocument(t, "../Makefile"), -1) {
+	for _, match := range regexp.MustCompile(`(?m)^([a-z-]+):.* ## `).FindAllStringSubmatch(readDocument(t,
+		"../Makefile"), -1) {
 		out, err := exec.Command("make", "-s", "-n", "-C", "..", match[1]).Output()
 		require.NoError(t, err, match[1])
 		if first, _, _ := strings.Cut(string(out), "\n"); strings.HasSuffix(first, " scripts/check-go") {
@@ -93,7 +94,8 @@ func TestMakeRefuses(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			args := append([]string{"-s", "-n", "-C", "..", row.target, "BINARY=a-program", "DESTDIR=" + row.directory}, row.args...)
+			args := append([]string{"-s", "-n", "-C", "..", row.target, "BINARY=a-program", "DESTDIR=" + row.directory},
+				row.args...)
 			out, err := exec.Command("make", args...).CombinedOutput()
 			if row.want == "" {
 				require.NoError(t, err, "%s", out)

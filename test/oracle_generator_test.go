@@ -31,9 +31,12 @@ var (
 		"sample.longlong.bin_ctr", "sample.float.bin_ctr", "sample.double.bin_ctr",
 	}
 	otherSets = []string{"sample.many.int", "sample.hordes.one", "sample.hordes.two"}
-	sparse    = []string{"sample.part_bin", "sample.bad.novalues", "sample.darkness", "sample.noinst", "sample.needprofile", "sample.bad.fetch.again"}
-	texts     = []string{"sample.string.hullo", "sample.string.bin", "sample.aggregate.hullo", "sample.secret.bar"}
-	absent    = []string{"sample.no.such", "sample.long", "sample.bad.unknown", "nosuch"}
+	sparse    = []string{
+		"sample.part_bin", "sample.bad.novalues", "sample.darkness", "sample.noinst",
+		"sample.needprofile", "sample.bad.fetch.again",
+	}
+	texts  = []string{"sample.string.hullo", "sample.string.bin", "sample.aggregate.hullo", "sample.secret.bar"}
+	absent = []string{"sample.no.such", "sample.long", "sample.bad.unknown", "nosuch"}
 
 	// extraUnits are metrics that there are since PCP 7.2.
 	extraUnits = []string{
@@ -80,7 +83,8 @@ func (g *generator) units() string {
 			"current (A)", "current (uA)", "power (kW)", "power (W)", "power (mW)", "/ voltage (V)", "sec / power (W)",
 			"voltage (mV) / sec", "Kbyte voltage (V)", "VOLTAGE (MV)", "2 power (W)", "voltage", "voltage (V) power (W)")
 	}
-	return pick(g, "byte", "Kbyte", "Mbyte", "sec", "millisec", "min", "count", "count x 10^3", "byte / sec", "Kbyte / min",
+	return pick(g, "byte", "Kbyte", "Mbyte", "sec", "millisec", "min", "count", "count x 10^3", "byte / sec",
+		"Kbyte / min",
 		"count / sec", "/ sec", "byte^2", "Mbyte / count", "none", "", "fortnight")
 }
 
@@ -166,11 +170,13 @@ func (g *generator) function(depth int) string {
 
 // withNoValue is a ternary with a novalue() and most often a guard that is known beforehand.
 func (g *generator) withNoValue(depth int) string {
-	guard := pick(g, "0", "1", "!1", "defined("+g.operand()+")", "!defined("+g.operand()+")", "1 && defined(nosuch)", "mkconst(1, type=float)")
+	guard := pick(g, "0", "1", "!1", "defined("+g.operand()+")", "!defined("+g.operand()+")", "1 && defined(nosuch)",
+		"mkconst(1, type=float)")
 	if g.chance(10) {
 		guard = g.side(depth)
 	}
-	none := "novalue(" + pick(g, "", "type=double", "type=32, semantics=counter", `units="Kbyte"`, "meta=sample.byte_rate", "meta=nosuch",
+	none := "novalue(" + pick(g, "", "type=double", "type=32, semantics=counter", `units="Kbyte"`,
+		"meta=sample.byte_rate", "meta=nosuch",
 		"indom=29.2", `indom="511.0"`, "type=float, meta=sample.bin") + ")"
 	if g.chance(50) {
 		return guard + " ? " + none + " : " + g.side(depth)
@@ -205,7 +211,8 @@ func (g *generator) damage(text string) string {
 	case 0:
 		pieces = append(pieces[:at:at], pieces[at+1:]...)
 	case 1:
-		pieces = append(pieces[:at:at], append([]string{pick(g, "+", ")", "(", ",", "?", "sum(", "1.5", "$", "&", "=", "[x]", "!", "units")}, pieces[at:]...)...)
+		pieces = append(pieces[:at:at], append([]string{pick(g, "+", ")", "(", ",", "?", "sum(", "1.5", "$", "&", "=",
+			"[x]", "!", "units")}, pieces[at:]...)...)
 	default:
 		to := g.IntN(len(pieces))
 		pieces[at], pieces[to] = pieces[to], pieces[at]

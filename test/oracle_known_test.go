@@ -365,7 +365,8 @@ var knownSeven = []explanation{
 			return (first || second) && !decided(t.Guard)
 		})
 	}},
-	{"Q-META-STAYS", func(x *expression) bool { return x.tree == nil && newKeys.MatchString(x.text) }}, // it harms what is read next
+	// it harms what is read next
+	{"Q-META-STAYS", func(x *expression) bool { return x.tree == nil && newKeys.MatchString(x.text) }},
 	{"missing operands of a ternary", func(x *expression) bool {
 		unbound := semantic(x.problem).Class == "unbound"
 		return unbound && x.ternary(func(*syntax.Ternary) bool { return true })

@@ -362,10 +362,13 @@ func TestOracleExplanations(t *testing.T) {
 // A predicate that never held would explain nothing, one that always did everything.
 func TestOraclePredicates(t *testing.T) {
 	catalog := derived.CatalogMap{
-		"sample.long.one":     {Type: pdu.Type32, InDom: pdu.NoInDom, Sem: pdu.SemInstant},
-		"sample.long.ten":     {Type: pdu.Type32, InDom: pdu.NoInDom, Sem: pdu.SemInstant},
-		"sample.bin":          {Type: pdu.Type32, InDom: pdu.NewInDom(29, 2), Sem: pdu.SemInstant},
-		"sample.long.bin_ctr": {Type: pdu.Type32, InDom: pdu.NewInDom(29, 2), Sem: pdu.SemCounter, Units: pdu.Units{Space: 1, SpaceScale: 1}},
+		"sample.long.one": {Type: pdu.Type32, InDom: pdu.NoInDom, Sem: pdu.SemInstant},
+		"sample.long.ten": {Type: pdu.Type32, InDom: pdu.NoInDom, Sem: pdu.SemInstant},
+		"sample.bin":      {Type: pdu.Type32, InDom: pdu.NewInDom(29, 2), Sem: pdu.SemInstant},
+		"sample.long.bin_ctr": {
+			Type: pdu.Type32, InDom: pdu.NewInDom(29, 2), Sem: pdu.SemCounter,
+			Units: pdu.Units{Space: 1, SpaceScale: 1},
+		},
 		"sample.part_bin":     {Type: pdu.Type32, InDom: pdu.NewInDom(29, 2), Sem: pdu.SemInstant},
 		"sample.string.hullo": {Type: pdu.TypeString, InDom: pdu.NoInDom, Sem: pdu.SemInstant},
 	}
@@ -376,14 +379,32 @@ func TestOraclePredicates(t *testing.T) {
 		{"Q-NOT-TYPE", "!sample.bin", "!(sample.bin > 1)", false},
 		{"Q-REL-SEM", "1 < sample.long.bin_ctr", "1 < sample.bin", false},
 		{"Q-MUL-SEM", "sample.long.one * sample.long.bin_ctr", "2 * sample.long.bin_ctr", false},
-		{"Q-REL-SCALE", "sample.long.bin_ctr > mkconst(1, units=byte)", "sample.long.bin_ctr > mkconst(1, units=Kbyte)", false},
+		{
+			"Q-REL-SCALE", "sample.long.bin_ctr > mkconst(1, units=byte)", "sample.long.bin_ctr > mkconst(1, units=Kbyte)",
+			false,
+		},
 		{"Q-REL-CONST", "sample.long.bin_ctr > 1.5", "sample.long.bin_ctr > 1", false},
 		{"Q-CONST-LEFT", "mkconst(1, units=byte) * sample.bin", "sample.bin * mkconst(1, units=byte)", false},
-		{"Q-SCALE-SIGN", "instant(sample.long.bin_ctr) * mkconst(1, units=\"/ byte\")", "instant(sample.long.bin_ctr) * mkconst(1, units=\"byte\")", false},
-		{"Q-SCALE-POWER", "instant(sample.long.bin_ctr) * mkconst(1, units=\"byte^2\")", "instant(sample.long.bin_ctr) * mkconst(1, units=\"byte\")", false},
-		{"Q-SCALE-OVERFLOW", "instant(sample.long.bin_ctr) * mkconst(1, units=\"Pbyte\")", "instant(sample.long.bin_ctr) * mkconst(1, units=\"Gbyte\")", false},
-		{"Q-SCALE-OVERFLOW", "rescale(mkconst(1, units=byte) - mkconst(2, type=u64, units=byte), \"Kbyte\")", "rescale(mkconst(1, units=byte) - mkconst(2, units=byte), \"Kbyte\")", false},
-		{"Q-DIM-RANGE", "mkconst(1, units=\"byte^5\") * mkconst(1, units=\"byte^5\")", "mkconst(1, units=\"byte^3\") * mkconst(1, units=\"byte^4\")", false},
+		{
+			"Q-SCALE-SIGN", "instant(sample.long.bin_ctr) * mkconst(1, units=\"/ byte\")",
+			"instant(sample.long.bin_ctr) * mkconst(1, units=\"byte\")", false,
+		},
+		{
+			"Q-SCALE-POWER", "instant(sample.long.bin_ctr) * mkconst(1, units=\"byte^2\")",
+			"instant(sample.long.bin_ctr) * mkconst(1, units=\"byte\")", false,
+		},
+		{
+			"Q-SCALE-OVERFLOW", "instant(sample.long.bin_ctr) * mkconst(1, units=\"Pbyte\")",
+			"instant(sample.long.bin_ctr) * mkconst(1, units=\"Gbyte\")", false,
+		},
+		{
+			"Q-SCALE-OVERFLOW", "rescale(mkconst(1, units=byte) - mkconst(2, type=u64, units=byte), \"Kbyte\")",
+			"rescale(mkconst(1, units=byte) - mkconst(2, units=byte), \"Kbyte\")", false,
+		},
+		{
+			"Q-DIM-RANGE", "mkconst(1, units=\"byte^5\") * mkconst(1, units=\"byte^5\")",
+			"mkconst(1, units=\"byte^3\") * mkconst(1, units=\"byte^4\")", false,
+		},
 		{"Q-TERN-POS", "sample.bin > 1 ? sample.bin : sample.part_bin", "sample.bin > 1 ? sample.bin : sample.bin", false},
 		{"Q-TERN-BOTH", "sample.bin > 1 ? sample.bin : sample.part_bin", "sample.bin > 1 ? sample.bin : sample.bin", false},
 		{"Q-TERN-LAZY", "1 && sample.long.one ? 1 : 2", "sample.long.one > 1 ? 1 : 2", false},

@@ -478,7 +478,10 @@ func TestInstallPackageContents(t *testing.T) {
 	}
 	requireLinks(t, filepath.Join(root, "usr/share/doc/pmdaderived"))
 	licences := must(os.ReadFile(filepath.Join(root, "usr/share/doc/pmdaderived/copyright")))(t)
-	for _, module := range []string{"LESSER GENERAL PUBLIC", "==== github.com/sirupsen/logrus v", "==== golang.org/x/sys v"} {
+	for _, module := range []string{
+		"LESSER GENERAL PUBLIC", "==== github.com/sirupsen/logrus v",
+		"==== golang.org/x/sys v",
+	} {
 		assert.Contains(t, string(licences), module)
 	}
 	listed := must(exec.Command("dpkg-deb", "-I", packageOf(t, first, presentVersion, ".deb"), "conffiles").Output())(t)
@@ -524,7 +527,8 @@ func requireLinks(t *testing.T, folder string) {
 func TestInstallPackageNeedsTool(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	out, err := exec.Command("make", "-C", "..", "packages", "VERSION=1", "PACKAGES_DIR="+dir, "NFPM=false").CombinedOutput()
+	out, err := exec.Command("make", "-C", "..", "packages", "VERSION=1", "PACKAGES_DIR="+dir,
+		"NFPM=false").CombinedOutput()
 	require.Error(t, err)
 	assert.Contains(t, string(out), "it comes through a Go module proxy, which has to be reachable")
 }

@@ -27,9 +27,10 @@ import (
 )
 
 var (
-	reloadCount = flag.Int("reloads", 0, "how often TestReloads has the definitions read again; 0: for as long as -reload-time says")
-	reloadTime  = flag.Duration("reload-time", 6*time.Second, "how long TestReloads goes on")
-	reloadSeed  = flag.Uint64("reload-seed", 1, "what its edits begin with")
+	reloadCount = flag.Int("reloads", 0,
+		"how often TestReloads has the definitions read again; 0: for as long as -reload-time says")
+	reloadTime = flag.Duration("reload-time", 6*time.Second, "how long TestReloads goes on")
+	reloadSeed = flag.Uint64("reload-seed", 1, "what its edits begin with")
 )
 
 // What the daemon may have more at the end than after a fifth of the reloads.

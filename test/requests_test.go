@@ -31,7 +31,8 @@ func crowdedSite(t *testing.T, p *pmcdtest.PMCD, dir string, metrics int) (conf 
 		}
 	}
 	require.Len(t, operands, metrics)
-	return writeFile(t, dir, "site.conf", fmt.Sprintf("few = count(%s)\nmany = count(%s)\n", operands[0], strings.Join(operands, ") + count(")))
+	return writeFile(t, dir, "site.conf", fmt.Sprintf("few = count(%s)\nmany = count(%s)\n", operands[0],
+		strings.Join(operands, ") + count(")))
 }
 
 // isPMCD60 reports whether pmcd is of PCP 6.0.

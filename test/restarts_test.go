@@ -18,10 +18,14 @@ import (
 // A restart of an agent, at once or not, costs rates of its own counters and no others.
 func TestRestartConcernsOneAgent(t *testing.T) {
 	work := worldReadableDir(t)
-	conf := writeFile(t, work, "derived.conf", "steps = rate(hanging.count)\nother = rate(sample.milliseconds)\nthird = rate(kernel.all.uptime)\nfourth = delta(kernel.all.uptime)\n")
+	conf := writeFile(t, work, "derived.conf",
+		"steps = rate(hanging.count)\nother = rate(sample.milliseconds)\nthird = rate(kernel.all.uptime)\nfourth = delta(kernel.all.uptime)\n")
 	p := pmcdtest.Start(t, pmcdtest.Config{
-		Agents: []pmcdtest.Agent{derivedAgent(t, "-c", conf, "--interval", "0"), hangingAgent(copySelf(t, work, "hanging-agent"))},
-		Env:    []string{hangVariable + "=" + filepath.Join(work, "never")},
+		Agents: []pmcdtest.Agent{
+			derivedAgent(t, "-c", conf, "--interval", "0"),
+			hangingAgent(copySelf(t, work, "hanging-agent")),
+		},
+		Env: []string{hangVariable + "=" + filepath.Join(work, "never")},
 	})
 	conn := dial(t, p)
 	const steps, other, last = 0, 1, 3

@@ -29,12 +29,16 @@ func TestInstallRPM(t *testing.T) {
 	assert.Equal(t, "pmdaderived "+presentVersion+"-1 localhost\n",
 		rpm("-q", "--qf", "%{NAME} %{VERSION}-%{RELEASE} %{BUILDHOST}\n", "-p", present))
 	assert.Equal(t, "https://pcp.io pmdaderived authors\n", rpm("-q", "--qf", "%{URL} %{PACKAGER}\n", "-p", present))
-	assert.Regexp(t, `(?s)^\* .* pmdaderived authors - `+presentVersion+`-1\n- see CHANGELOG\.md `, rpm("-q", "--changelog", "-p", present))
+	assert.Regexp(t, `(?s)^\* .* pmdaderived authors - `+presentVersion+`-1\n- see CHANGELOG\.md `,
+		rpm("-q", "--changelog", "-p", present))
 	var staged []string
 	for line := range strings.Lines(rpm("-q", "-l", "-p", present)) {
 		staged = append(staged, strings.TrimSpace(line))
 	}
-	for _, path := range []string{m.site, filepath.Join(m.pmda, "Install"), filepath.Join(m.pmda, "pmdaderived"), "/usr/bin/pmdaderived"} {
+	for _, path := range []string{
+		m.site, filepath.Join(m.pmda, "Install"), filepath.Join(m.pmda, "pmdaderived"),
+		"/usr/bin/pmdaderived",
+	} {
 		assert.Contains(t, staged, path)
 	}
 

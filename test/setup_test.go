@@ -96,7 +96,10 @@ func build(dir string) (string, error) {
 // derivedAgent is the daemon as a pmcd starts it.
 func derivedAgent(t *testing.T, options ...string) pmcdtest.Agent {
 	t.Helper()
-	return pmcdtest.Agent{Name: "derived", Domain: domain, Command: append([]string{must(daemonProgram())(t), "-d", fmt.Sprint(domain)}, options...)}
+	return pmcdtest.Agent{Name: "derived", Domain: domain, Command: append([]string{
+		must(daemonProgram())(t), "-d",
+		fmt.Sprint(domain),
+	}, options...)}
 }
 
 // startDerived runs a private pmcd with the daemon.
@@ -140,7 +143,10 @@ func (p *piped) ask(m pdu.Message) (pdu.Message, error) {
 
 // hangingAgent is [hanging] as a pmcd starts it.
 func hangingAgent(program string) pmcdtest.Agent {
-	return pmcdtest.Agent{Name: "hanging", Domain: 400, Command: []string{program}, PMNS: "hanging {\n\tvalue 400:0:0\n\tcount 400:0:1\n}\n"}
+	return pmcdtest.Agent{
+		Name: "hanging", Domain: 400, Command: []string{program},
+		PMNS: "hanging {\n\tvalue 400:0:0\n\tcount 400:0:1\n}\n",
+	}
 }
 
 // copySelf puts this program, which is an agent under another name, where a pmcd may start it.

@@ -173,7 +173,8 @@ bins = sum(sample.bin) * hinv.ncpu / hinv.ncpu
 			slow := open("derived.mixed", "derived.alone", "derived.match")
 			others := open("derived.cpus", "derived.rate", "derived.bins")
 			plain := open("hinv.ncpu", "sample.milliseconds", "sample.bin")
-			require.Eventually(t, func() bool { return len(lacks(others))+len(lacks(slow)) == 0 }, 20*time.Second, 50*time.Millisecond)
+			require.Eventually(t, func() bool { return len(lacks(others))+len(lacks(slow)) == 0 }, 20*time.Second,
+				50*time.Millisecond)
 
 			writeFile(t, dir, "orders", row.order+" "+row.takes.String())
 			begin := time.Now()
@@ -218,7 +219,8 @@ bins = sum(sample.bin) * hinv.ncpu / hinv.ncpu
 			log := must(os.ReadFile(filepath.Join(dir, "derived.log")))(t)
 			assert.Contains(t, string(log), "agent is slow, sampling it less often")
 			require.NoError(t, os.Remove(filepath.Join(dir, "orders")))
-			assert.Eventually(t, func() bool { return len(lacks(slow)) == 0 }, 2*time.Minute, 500*time.Millisecond, "it is quick again")
+			assert.Eventually(t, func() bool { return len(lacks(slow)) == 0 }, 2*time.Minute, 500*time.Millisecond,
+				"it is quick again")
 			if t.Failed() {
 				t.Log(string(log))
 			}

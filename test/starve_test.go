@@ -135,7 +135,8 @@ func TestPMCDNeverWaitsForTheAgentToRead(t *testing.T) {
 		info := must(os.Stat(count))(t)
 		return int(info.Size())
 	}
-	conf := writeFile(t, work, "derived.conf", "all = huge.value\ntotal = sum(delta(huge.value))\nsmall = sample.long.one\n")
+	conf := writeFile(t, work, "derived.conf",
+		"all = huge.value\ntotal = sum(delta(huge.value))\nsmall = sample.long.one\n")
 	// Keep-warm: the daemon samples total, and so all instances, without being asked for anything.
 	p := startProbe(t, "-d", "510", "-c", conf, "--pmcd", "unix:"+upstream.Socket, "--interval", "0.1",
 		"--state", filepath.Join(work, "state"), "-l", filepath.Join(work, "derived.log"), "-U", "root")
@@ -149,7 +150,8 @@ func TestPMCDNeverWaitsForTheAgentToRead(t *testing.T) {
 		require.NoError(t, p.out.Write(&pdu.Fetch{PMIDs: []pdu.PMID{all}}, 0))
 		before := fetched()
 		const more = 5 // many times what sockets hold
-		require.Eventually(t, func() bool { return fetched() >= before+more }, 40*time.Second, pollInterval, "sampling goes on")
+		require.Eventually(t, func() bool { return fetched() >= before+more }, 40*time.Second, pollInterval,
+			"sampling goes on")
 		took := longest()
 		t.Logf("%d MB sampled; the longest fetch of another client took %v", more*hugeReply>>20, took)
 		assert.Less(t, took, 3*time.Second)

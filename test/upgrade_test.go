@@ -41,8 +41,14 @@ func TestUpgradeTakesOptions(t *testing.T) {
 			"all of them", "/p --first-fetch=warm --limit=a=1 --limit b=2 --log-limit 0 --poll=1 --watch off --watch-poll=1 -p",
 			"/p -p", "--first-fetch --limit --limit --log-limit --poll --watch --watch-poll",
 		},
-		{"with quotes", `/p "--limit=a=1" --watch "off" "--state=/a b" --poll=1`, `/p "--state=/a b"`, "--limit --watch --poll"},
-		{"a word that is like one", `/p --watch-polls=1 -l /--poll "-c --poll=1"`, `/p --watch-polls=1 -l /--poll "-c --poll=1"`, ""},
+		{
+			"with quotes", `/p "--limit=a=1" --watch "off" "--state=/a b" --poll=1`, `/p "--state=/a b"`,
+			"--limit --watch --poll",
+		},
+		{
+			"a word that is like one", `/p --watch-polls=1 -l /--poll "-c --poll=1"`,
+			`/p --watch-polls=1 -l /--poll "-c --poll=1"`, "",
+		},
 		{"escaped", `/p -l a\"b\#c --poll=1 -p`, `/p -l a\"b\#c -p`, "--poll"},
 		{"before a comment", "/p --poll=1 # --limit=2", "/p # --limit=2", "--poll"},
 		{"going on in another line", "/p \\\n  --poll \\\n  1 \\\n  -p", "/p \\\n  -p", "--poll"},

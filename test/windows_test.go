@@ -135,7 +135,8 @@ func TestEachClientSeesItsPeaks(t *testing.T) {
 	}
 	dir := worldReadableDir(t)
 	require.NoError(t, os.Chmod(dir, 0o777))
-	file := writeFile(t, dir, "square", fmt.Sprintf("%dms\n", longest*290)) // no multiple of a second: ticks meet all of it
+	// no multiple of a second: ticks meet all of it
+	file := writeFile(t, dir, "square", fmt.Sprintf("%dms\n", longest*290))
 	require.NoError(t, os.Chmod(file, 0o666))
 	text := ""
 	for _, name := range []string{"often", "rare", "each", "tenth", "mid"} {
@@ -167,7 +168,9 @@ func TestEachClientSeesItsPeaks(t *testing.T) {
 	// The tools, each in an interval of its own.
 	ctx, cancel := context.WithTimeout(t.Context(), length+time.Minute)
 	defer cancel()
-	logged := writeFile(t, dir, "logger.conf", fmt.Sprintf("log mandatory on %d sec { derived.often }\nlog mandatory on %d sec { derived.rare }\n", max(1, longest/6), longest))
+	logged := writeFile(t, dir, "logger.conf",
+		fmt.Sprintf("log mandatory on %d sec { derived.often }\nlog mandatory on %d sec { derived.rare }\n",
+			max(1, longest/6), longest))
 	var tools sync.WaitGroup
 	printed := make(map[string]*bytes.Buffer)
 	start := func(tool string, args ...string) {
@@ -181,7 +184,8 @@ func TestEachClientSeesItsPeaks(t *testing.T) {
 	seconds := fmt.Sprint(int(length.Seconds()))
 	start("pmlogger", "-c", logged, "-T", seconds+"s", "-l", filepath.Join(dir, "log"), filepath.Join(dir, "archive"))
 	start("pmrep", "-t", "1", "-s", seconds, "-o", "csv", "-P", "3", "derived.each")
-	start("pmval", "-t", fmt.Sprint(max(1, longest/12)), "-s", fmt.Sprint(int(length.Seconds())/max(1, longest/12)), "-f", "3", "derived.mid.passed")
+	start("pmval", "-t", fmt.Sprint(max(1, longest/12)), "-s", fmt.Sprint(int(length.Seconds())/max(1, longest/12)),
+		"-f", "3", "derived.mid.passed")
 	stopped := time.AfterFunc(length/2, func() { // its pmcd waits for it
 		agent := pidOf(t, p, "square-agent")
 		assert.NoError(t, syscall.Kill(agent, syscall.SIGSTOP))
@@ -288,7 +292,8 @@ func judgeLooks(t *testing.T, name string, all []looked, ticks []uint64, unknown
 func judgePassed(t *testing.T, printed string, ticks []uint64, unknown []between) {
 	t.Helper()
 	mayBe := func(tick uint64) bool {
-		return slices.Contains(ticks, tick) || slices.ContainsFunc(unknown, func(b between) bool { return b.after < tick && tick < b.last })
+		return slices.Contains(ticks, tick) || slices.ContainsFunc(unknown,
+			func(b between) bool { return b.after < tick && tick < b.last })
 	}
 	var sums []uint64
 	for _, match := range regexp.MustCompile(`(?m)^ +(\d+)\.000 *$`).FindAllStringSubmatch(printed, -1) {

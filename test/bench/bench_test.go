@@ -23,7 +23,8 @@ func TestInTurns(t *testing.T) {
 	}
 	p, err := inTurns(0, minRounds, side("ours", 1), side("theirs", 2))
 	require.NoError(t, err)
-	assert.Equal(t, []string{"ours", "theirs", "theirs", "ours", "ours", "theirs", "theirs", "ours", "ours", "theirs"}, order)
+	assert.Equal(t, []string{"ours", "theirs", "theirs", "ours", "ours", "theirs", "theirs", "ours", "ours", "theirs"},
+		order)
 	assert.Len(t, p.ratios, minRounds)
 	assert.InDelta(t, 0.5, p.ratio(), 0.01)
 

@@ -125,7 +125,8 @@ func (c *client) fetch(n int, period time.Duration, want int) (result, error) {
 func (r *result) check(want int) error {
 	n, values, failed := r.numbers["n"], r.numbers["values"], r.numbers["errors"]
 	if failed > 0 || values != n*int64(want) {
-		return fmt.Errorf("%d fetches of %d values: got %d values, %d metrics with an error, the last %d", n, want, values, failed, r.numbers["code"])
+		return fmt.Errorf("%d fetches of %d values: got %d values, %d metrics with an error, the last %d", n, want, values,
+			failed, r.numbers["code"])
 	}
 	return nil
 }

@@ -19,7 +19,9 @@ const attempts = 10
 // refreshCost is the CPU of the agent in ns for each refresh, over n fetches at a period. Fetches that
 // share a sample count once. When the machine has held a sample up the agent does without new ones for a while;
 // a turn like that, or without all values, does not count.
-func (a *testbed) refreshCost(ctx context.Context, f *fetcher, defs []definition, n int, period time.Duration) (float64, error) {
+func (a *testbed) refreshCost(ctx context.Context, f *fetcher, defs []definition, n int,
+	period time.Duration,
+) (float64, error) {
 	failed := fmt.Errorf("%d fetches with less than half as many samples", n)
 	for range attempts {
 		if err := f.join(3, period); err != nil {
@@ -55,7 +57,9 @@ func clientCost(f *fetcher, n int, period time.Duration) (float64, error) {
 }
 
 // refreshAgainstClient compares a refresh with a client of libpcp that has the same definitions.
-func (b *bench) refreshAgainstClient(ctx context.Context, defs []definition, want, n int, period time.Duration) (float64, error) {
+func (b *bench) refreshAgainstClient(ctx context.Context, defs []definition, want, n int,
+	period time.Duration,
+) (float64, error) {
 	a, err := b.small(ctx)
 	if err != nil {
 		return 0, err
@@ -91,7 +95,8 @@ func (b *bench) refreshValues(ctx context.Context) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	hundred, err := b.refreshAgainstClient(ctx, []definition{over(100_000, 1, "sum", "A + B")}, 100_000, 3, samplePeriod(100_000))
+	hundred, err := b.refreshAgainstClient(ctx, []definition{over(100_000, 1, "sum", "A + B")}, 100_000, 3,
+		samplePeriod(100_000))
 	return []float64{ten, hundred}, err
 }
 
@@ -219,7 +224,8 @@ func (b *bench) definitions(ctx context.Context) ([]float64, error) {
 			return nil, err
 		}
 		swaps = append(swaps, time.Since(event).Seconds()*1e3)
-		b.Log.Verbosef("seen after %.0f ms; longest fetch of a client meanwhile %.1f ms", swaps[len(swaps)-1], float64(r.numbers["most"])/1e6)
+		b.Log.Verbosef("seen after %.0f ms; longest fetch of a client meanwhile %.1f ms", swaps[len(swaps)-1],
+			float64(r.numbers["most"])/1e6)
 		rig.Sleep(ctx, 100*time.Millisecond)
 	}
 	busy, err := a.control.Read(ctx)

@@ -32,7 +32,9 @@ func (f *fetcher) latency(period time.Duration) (float64, error) {
 }
 
 // compareLatency compares the time of a fetch of metrics with so many values from two agents.
-func (b *bench) compareLatency(ctx context.Context, a *testbed, ours, theirs []string, want int, period time.Duration) (float64, error) {
+func (b *bench) compareLatency(ctx context.Context, a *testbed, ours, theirs []string, want int,
+	period time.Duration,
+) (float64, error) {
 	x, err := a.fetcher(ctx, "", ours, want)
 	if err != nil {
 		return 0, err

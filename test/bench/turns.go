@@ -49,7 +49,8 @@ func (b *bench) compare(what string, least int, ours, theirs func() (float64, er
 	if err != nil {
 		return 0, err
 	}
-	b.Log.Verbosef("%s: %.1f µs against %.1f µs; quartiles of the ratio %.3f to %.3f, %d turns", what, rig.Median(p.ours)/1e3,
+	b.Log.Verbosef("%s: %.1f µs against %.1f µs; quartiles of the ratio %.3f to %.3f, %d turns", what,
+		rig.Median(p.ours)/1e3,
 		rig.Median(p.theirs)/1e3, rig.Quantile(p.ratios, 0.25), rig.Quantile(p.ratios, 0.75), len(p.ratios))
 	return p.ratio(), nil
 }

@@ -19,7 +19,9 @@ type clientGroup struct {
 	period  time.Duration
 }
 
-func (a *testbed) newClientGroup(ctx context.Context, n int, derivedFile string, names []string, want int, period time.Duration) (*clientGroup, error) {
+func (a *testbed) newClientGroup(ctx context.Context, n int, derivedFile string, names []string, want int,
+	period time.Duration,
+) (*clientGroup, error) {
 	c := &clientGroup{a: a, period: period}
 	for range n {
 		f, err := a.newClient(ctx, derivedFile)

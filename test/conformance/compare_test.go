@@ -36,12 +36,24 @@ func TestDifferentValues(t *testing.T) {
 		},
 		{name: "same error", compare: "exact", want: Fetch{Error: code}, got: Answer{Code: pdu.ErrAgain}},
 		{name: "other error", compare: "exact", want: Fetch{Error: code}, got: Answer{Code: pdu.ErrValue}, different: true},
-		{name: "error for values", compare: "exact", want: Fetch{Values: values("5")}, got: Answer{Code: pdu.ErrAgain}, different: true},
+		{
+			name: "error for values", compare: "exact", want: Fetch{Values: values("5")}, got: Answer{Code: pdu.ErrAgain},
+			different: true,
+		},
 		{name: "values for error", compare: "exact", want: Fetch{Error: code}, got: answer("5"), different: true},
 		{name: "not compared", compare: "live", want: Fetch{Values: values("5")}, got: answer("6")},
-		{name: "the same over twice the time", compare: "per-elapsed", want: Fetch{Values: values("100"), Elapsed: 0.5}, got: answer("50"), elapsed: 1},
-		{name: "within 2 %", compare: "per-elapsed", want: Fetch{Values: values("100"), Elapsed: 1}, got: answer("101.9"), elapsed: 1},
-		{name: "beyond 2 %", compare: "per-elapsed", want: Fetch{Values: values("100"), Elapsed: 1}, got: answer("102.1"), elapsed: 1, different: true},
+		{
+			name: "the same over twice the time", compare: "per-elapsed", want: Fetch{Values: values("100"), Elapsed: 0.5},
+			got: answer("50"), elapsed: 1,
+		},
+		{
+			name: "within 2 %", compare: "per-elapsed", want: Fetch{Values: values("100"), Elapsed: 1}, got: answer("101.9"),
+			elapsed: 1,
+		},
+		{
+			name: "beyond 2 %", compare: "per-elapsed", want: Fetch{Values: values("100"), Elapsed: 1}, got: answer("102.1"),
+			elapsed: 1, different: true,
+		},
 	} {
 		c := &Case{Compare: row.compare, Fetches: []Fetch{row.want}}
 		assert.Equal(t, row.different, c.DifferentValues(0, row.got, row.elapsed) != "", row.name)
@@ -50,7 +62,10 @@ func TestDifferentValues(t *testing.T) {
 
 func TestDifferentDesc(t *testing.T) {
 	indom := "29.2"
-	c := &Case{Type: "32", Sem: "instant", InDom: &indom, Units: "Kbyte / sec", Dim: [3]int8{1, -1, 0}, Scale: [3]int8{1, 3, 0}}
+	c := &Case{
+		Type: "32", Sem: "instant", InDom: &indom, Units: "Kbyte / sec", Dim: [3]int8{1, -1, 0},
+		Scale: [3]int8{1, 3, 0},
+	}
 	good := pdu.Desc{
 		Type: pdu.Type32, Sem: pdu.SemInstant, InDom: pdu.NewInDom(29, 2),
 		Units: pdu.Units{Space: 1, SpaceScale: 1, Time: -1, TimeScale: pdu.TimeSec},

@@ -102,7 +102,8 @@ func (t *Tally) Report(tb testing.TB) {
 func (t *Tally) ReportCorpus(tb testing.TB) {
 	tb.Helper()
 	for name, id := range t.why {
-		assert.True(tb, t.seen[name] || strings.HasPrefix(name, configPrefix), "%s: %s is on the list, but not in the corpus", id, name)
+		assert.True(tb, t.seen[name] || strings.HasPrefix(name, configPrefix),
+			"%s: %s is on the list, but not in the corpus", id, name)
 	}
 	t.Report(tb)
 }

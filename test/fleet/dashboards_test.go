@@ -131,7 +131,8 @@ func haveValues(t *testing.T, h *host, metrics []string) []string {
 func byVector(t *testing.T, s *site, h *host, metrics, valued []string) map[string]int {
 	t.Helper()
 	names := strings.Join(metrics, ",")
-	context := strconv.Itoa(getJSON[struct{ Context int }](t, s, "/pmapi/context", "hostspec", h.address(), "polltimeout", "30").Context)
+	context := strconv.Itoa(getJSON[struct{ Context int }](t, s, "/pmapi/context", "hostspec", h.address(),
+		"polltimeout", "30").Context)
 	described := getJSON[struct{ Metrics []webMetric }](t, s, "/pmapi/metric", "context", context, "names", names).Metrics
 	assert.Len(t, described, len(metrics))
 	found := make(map[string]int)

@@ -36,12 +36,14 @@ func startSite(t *testing.T, hosts []*host) *site {
 		conf := c.write(t, h.name+".conf", "log mandatory on 1 second { "+metrics+" }\n")
 		dir := c.makeDir(t, filepath.Join("log/pmlogger", h.name))
 		log := filepath.Join(dir, "pmlogger.log")
-		h.logger = c.start(t, log, c.program(t, "pmlogger"), "-h", h.address(), "-c", conf, "-l", log, filepath.Join(dir, "fleet"))
+		h.logger = c.start(t, log, c.program(t, "pmlogger"), "-h", h.address(), "-c", conf, "-l", log,
+			filepath.Join(dir, "fleet"))
 	}
 	// pmproxy follows archives that it finds when it starts. Of one that appears later it may miss metrics.
 	for _, h := range hosts {
 		require.EventuallyWithT(t, func(collect *assert.CollectT) {
-			recorded, _, _ := hosts[0].pmcd.Run(t, "pmdumplog", filepath.Join(c.dir, "log", "pmlogger", h.name, "fleet"), "derived.fleet.level")
+			recorded, _, _ := hosts[0].pmcd.Run(t, "pmdumplog", filepath.Join(c.dir, "log", "pmlogger", h.name, "fleet"),
+				"derived.fleet.level")
 			assert.GreaterOrEqual(collect, strings.Count(recorded, "value "), 2, recorded)
 		}, recordLimit, 200*time.Millisecond, h.name)
 	}
@@ -71,7 +73,8 @@ func TestFleet(t *testing.T) {
 		require.EventuallyWithT(t, func(c *assert.CollectT) {
 			for metric := range h.want() {
 				metric, _, _ = strings.Cut(metric, "[")
-				assert.Contains(c, s.series(t, expression(metric, h)+"[samples:2]"), "] ", "two samples of %s of %s", metric, h.name)
+				assert.Contains(c, s.series(t, expression(metric, h)+"[samples:2]"), "] ", "two samples of %s of %s", metric,
+					h.name)
 			}
 		}, recordLimit, 200*time.Millisecond)
 	}
@@ -108,7 +111,8 @@ func TestFleet(t *testing.T) {
 	})
 
 	t.Run("labels tell hosts apart", func(t *testing.T) {
-		sites := strings.FieldsFunc(strings.TrimSpace(s.series(t, "-v", "site")), func(r rune) bool { return strings.ContainsRune(`:, "`, r) })
+		sites := strings.FieldsFunc(strings.TrimSpace(s.series(t, "-v", "site")),
+			func(r rune) bool { return strings.ContainsRune(`:, "`, r) })
 		assert.ElementsMatch(t, []string{"site", "north", "south", "west"}, sites)
 		for _, h := range hosts {
 			level := s.metrics(t, h)["derived.fleet.level"]
@@ -117,7 +121,8 @@ func TestFleet(t *testing.T) {
 			hostname, ok := level.Labels["hostname"].(string)
 			require.True(t, ok, level.Labels)
 			assert.Contains(t, s.series(t, "-v", "hostname"), hostname)
-			assert.Contains(t, s.series(t, fmt.Sprintf(`derived.fleet.level{site==%q && hostname==%q}`, h.site, hostname)), level.Series,
+			assert.Contains(t, s.series(t, fmt.Sprintf(`derived.fleet.level{site==%q && hostname==%q}`, h.site, hostname)),
+				level.Series,
 				"recorded and live values are the same series")
 			assert.Contains(t, s.series(t, "-l", level.Series), fmt.Sprintf(`"site":%q`, h.site))
 		}
@@ -136,7 +141,10 @@ func TestFleet(t *testing.T) {
 	t.Run("dashboards", func(t *testing.T) { testDashboards(t, s, hosts[0]) })
 
 	t.Run("metadata is the same everywhere", func(t *testing.T) {
-		level := webMetric{Name: "derived.fleet.level", PMID: "510.1.0", Type: "u32", Sem: "instant", Units: "count / sec", OneLine: "level of the host"}
+		level := webMetric{
+			Name: "derived.fleet.level", PMID: "510.1.0", Type: "u32", Sem: "instant", Units: "count / sec",
+			OneLine: "level of the host",
+		}
 		for _, h := range hosts {
 			got := s.metrics(t, h)["derived.fleet.level"]
 			got.Series, got.Labels, got.InDom = "", nil, ""

@@ -51,7 +51,10 @@ func newCentral(t *testing.T, pmcd *pmcdtest.PMCD) *central {
 		of := info.Sys().(*syscall.Stat_t)
 		c.owner = &syscall.Credential{Uid: of.Uid, Gid: of.Gid}
 	}
-	for _, name := range []string{".", "run", "tmp", "tmp/pmlogger", "tmp/pmproxy", "log", "log/pmlogger", "log/pmproxy", "redis"} {
+	for _, name := range []string{
+		".", "run", "tmp", "tmp/pmlogger", "tmp/pmproxy", "log", "log/pmlogger",
+		"log/pmproxy", "redis",
+	} {
 		c.makeDir(t, name)
 	}
 	c.env = append(pmcd.Env(),

@@ -54,7 +54,8 @@ func getJSON[T any](t *testing.T, s *site, path string, parameters ...string) T 
 // series runs pmseries.
 func (s *site) series(t *testing.T, args ...string) string {
 	t.Helper()
-	cmd := exec.Command(s.program(t, "pmseries"), append([]string{"-h", "127.0.0.1", "-p", strconv.Itoa(s.redis)}, args...)...)
+	cmd := exec.Command(s.program(t, "pmseries"), append([]string{"-h", "127.0.0.1", "-p", strconv.Itoa(s.redis)},
+		args...)...)
 	cmd.Env = s.env
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -129,7 +130,8 @@ func bySeries(t *testing.T, s *site, h *host) values {
 		for _, inst := range getJSON[[]struct{ Instance, Name string }](t, s, "/series/instances", "series", series) {
 			names[inst.Instance] = inst.Name
 		}
-		for _, v := range getJSON[[]struct{ Instance, Value string }](t, s, "/series/values", "series", series, "samples", "1") {
+		for _, v := range getJSON[[]struct{ Instance, Value string }](t, s, "/series/values", "series", series, "samples",
+			"1") {
 			found.put(t, metric[0].Name, names[v.Instance], v.Value)
 		}
 	}
@@ -147,7 +149,8 @@ type webMetric struct {
 func (s *site) metrics(t *testing.T, h *host) map[string]webMetric {
 	t.Helper()
 	found := make(map[string]webMetric)
-	answer := getJSON[struct{ Metrics []webMetric }](t, s, "/pmapi/metric", "hostspec", h.address(), "prefix", "derived.fleet")
+	answer := getJSON[struct{ Metrics []webMetric }](t, s, "/pmapi/metric", "hostspec", h.address(), "prefix",
+		"derived.fleet")
 	for _, m := range answer.Metrics {
 		found[m.Name] = m
 	}

@@ -47,7 +47,10 @@ func table() []lie {
 		{"name-status", "1 -2", names, ids(func(t *exchange, m *pdu.PMNSIDs) { m.Status = int32(t.number()) })},
 		{"name-other", "", names, ids(func(t *exchange, m *pdu.PMNSIDs) { m.PMIDs[0] = pdu.NewPMID(60, 0, 4) })},
 		{"name-changes", "", names, ids(func(t *exchange, m *pdu.PMNSIDs) { m.PMIDs[0] += pdu.PMID(t.answers) })},
-		{"below-names", "", below, changeMessage(func(t *exchange, m *pdu.PMNSNames) { m.Names, m.Status = oddNames(), nil })},
+		{"below-names", "", below, changeMessage(func(t *exchange, m *pdu.PMNSNames) {
+			m.Names, m.Status = oddNames(),
+				nil
+		})},
 		{"below-error", "-12389", below, refuse},
 
 		{"desc-error", "-12389 -12358", descs, refuse},
@@ -56,13 +59,20 @@ func table() []lie {
 		{"desc-changes", "", descs, desc(func(t *exchange, d *pdu.Desc) { d.Type = pdu.Type(t.answers % 8) })},
 		{"desc-indom", "", descs, desc(func(t *exchange, d *pdu.Desc) { d.InDom = pdu.NewInDom(60, 0) })},
 		{"desc-garbage", "", descs, desc(func(t *exchange, d *pdu.Desc) {
-			*d = pdu.Desc{PMID: pdu.PMID(t.rand.Uint32()), Type: pdu.Type(t.rand.Int32()), InDom: pdu.InDom(t.rand.Uint32()), Sem: pdu.Semantics(t.rand.Int32())}
+			*d = pdu.Desc{
+				PMID: pdu.PMID(t.rand.Uint32()), Type: pdu.Type(t.rand.Int32()), InDom: pdu.InDom(t.rand.Uint32()),
+				Sem: pdu.Semantics(t.rand.Int32()),
+			}
 		})},
 
 		{"instances-error", "-12389 -12359", instances, refuse},
 		{"instances-indom", "", instances, list(func(t *exchange, m *pdu.InstanceReply) { m.InDom = 0xdeadbeef })},
 		{"instances-none", "", instances, list(func(t *exchange, m *pdu.InstanceReply) { m.Instances = nil })},
-		{"instances-twice", "", instances, list(func(t *exchange, m *pdu.InstanceReply) { m.Instances = slices.Repeat(m.Instances, 2) })},
+		{"instances-twice", "", instances, list(func(t *exchange,
+			m *pdu.InstanceReply,
+		) {
+			m.Instances = slices.Repeat(m.Instances, 2)
+		})},
 		{"instances-negative", "", instances, list(func(t *exchange, m *pdu.InstanceReply) {
 			for i := range m.Instances {
 				m.Instances[i].ID = -m.Instances[i].ID - 1
@@ -94,7 +104,10 @@ func table() []lie {
 
 		{"fetch-error", "-12389 1", fetch, refuse},
 		{"fetch-changes", "31", fetch, patchResult(func(frame []byte) { put(frame, pdu.HeaderSize, 31) })},
-		{"sets-other", "", fetch, patchResult(func(frame []byte) { sets(frame, func(at, _ int) { put(frame, at, uint32(pdu.NewPMID(1, 2, 3))) }) })},
+		{"sets-other", "", fetch, patchResult(func(frame []byte) {
+			sets(frame,
+				func(at, _ int) { put(frame, at, uint32(pdu.NewPMID(1, 2, 3))) })
+		})},
 		{"sets-of-others", "", fetch, patchResult(func(frame []byte) {
 			sets(frame, func(at, _ int) { put(frame, at, uint32(pdu.NewPMID(401, 0, pdu.PMID(get(frame, at)).Item()))) })
 		})},
@@ -247,7 +260,10 @@ func random(t *exchange) []byte {
 	for range 1 + t.rand.IntN(3) {
 		at := words[t.rand.IntN(len(words))]
 		word := get(frame, at)
-		put(frame, at, [...]uint32{0, 1, word + 1, word - 1, word ^ 1<<t.rand.IntN(32), math.MaxUint32, math.MaxInt32, t.rand.Uint32()}[t.rand.IntN(8)])
+		put(frame, at, [...]uint32{
+			0, 1, word + 1, word - 1, word ^ 1<<t.rand.IntN(32), math.MaxUint32, math.MaxInt32,
+			t.rand.Uint32(),
+		}[t.rand.IntN(8)])
 	}
 	if t.reply.Kind == pdu.KindError {
 		put(frame, pdu.HeaderSize, get(frame, pdu.HeaderSize)|1<<31)

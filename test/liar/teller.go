@@ -48,7 +48,10 @@ func (r *teller) tell(order string, asked, truth pdu.Frame) ([]byte, error) {
 	if len(l.about) > 0 && !slices.Contains(l.about, k) {
 		return r.announce(truth), nil
 	}
-	t := &exchange{request: asked, reply: truth, argument: argument, rand: r.rand, answers: r.n[k], fetches: r.n[pdu.KindFetch]}
+	t := &exchange{
+		request: asked, reply: truth, argument: argument, rand: r.rand, answers: r.n[k],
+		fetches: r.n[pdu.KindFetch],
+	}
 	r.n[k]++
 	return l.answer(t), nil
 }

@@ -37,7 +37,10 @@ func TestEndOfASession(t *testing.T) {
 		{"obeys", `echo; exec sleep 60`, syscall.SIGTERM, long, ""},
 		{"child outlives it for a moment", `(sleep .2) & echo; exec sleep 60`, syscall.SIGTERM, long, ""},
 		{"ignores the signal", `trap '' TERM; echo; while :; do sleep 1; done`, syscall.SIGTERM, short, "killed: ["},
-		{"child ignores the signal", `(trap '' TERM HUP; exec sleep 60) & echo; exec sleep 60`, syscall.SIGTERM, short, "killed: ["},
+		{
+			"child ignores the signal", `(trap '' TERM HUP; exec sleep 60) & echo; exec sleep 60`, syscall.SIGTERM, short,
+			"killed: [",
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			d := startSession(t, row.script)

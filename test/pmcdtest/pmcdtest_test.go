@@ -151,13 +151,25 @@ func TestRefusedConfig(t *testing.T) {
 		cfg  pmcdtest.Config
 		want string
 	}{
-		"foreground":    {pmcdtest.Config{Flags: []string{"-f"}}, "foreground"},
-		"name":          {pmcdtest.Config{Agents: []pmcdtest.Agent{{Name: "A b", Domain: 5, Command: []string{program}}}}, "lower-case"},
-		"domain":        {pmcdtest.Config{Agents: []pmcdtest.Agent{{Name: "a", Domain: 511, Command: []string{program}}}}, "not in 1 to 510"},
-		"relative path": {pmcdtest.Config{Agents: []pmcdtest.Agent{{Name: "a", Domain: 5, Command: []string{"pmdasample"}}}}, "absolute path"},
-		"name space":    {pmcdtest.Config{Agents: []pmcdtest.Agent{{Name: "a", Domain: 5, Command: []string{program}, PMNS: "b {"}}}, "merge the name spaces"},
-		"access":        {pmcdtest.Config{Access: "allow nonsense"}, "pmcd"},
-		"option":        {pmcdtest.Config{Flags: []string{"--no-such-option"}}, "--no-such-option"},
+		"foreground": {pmcdtest.Config{Flags: []string{"-f"}}, "foreground"},
+		"name": {
+			pmcdtest.Config{Agents: []pmcdtest.Agent{{Name: "A b", Domain: 5, Command: []string{program}}}},
+			"lower-case",
+		},
+		"domain": {
+			pmcdtest.Config{Agents: []pmcdtest.Agent{{Name: "a", Domain: 511, Command: []string{program}}}},
+			"not in 1 to 510",
+		},
+		"relative path": {pmcdtest.Config{Agents: []pmcdtest.Agent{{
+			Name: "a", Domain: 5,
+			Command: []string{"pmdasample"},
+		}}}, "absolute path"},
+		"name space": {pmcdtest.Config{Agents: []pmcdtest.Agent{{
+			Name: "a", Domain: 5, Command: []string{program},
+			PMNS: "b {",
+		}}}, "merge the name spaces"},
+		"access": {pmcdtest.Config{Access: "allow nonsense"}, "pmcd"},
+		"option": {pmcdtest.Config{Flags: []string{"--no-such-option"}}, "--no-such-option"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := pmcdtest.Launch(row.cfg)
@@ -198,7 +210,8 @@ func TestLife(t *testing.T) {
 	require.Error(t, err)
 	require.NoError(t, p.Stop(), "twice")
 
-	for _, end := range []func() error{p.Kill, func() error { return nil }, p.Stop} { // when it does not run, when it does, and after a crash
+	// when it does not run, when it does, and after a crash
+	for _, end := range []func() error{p.Kill, func() error { return nil }, p.Stop} {
 		require.NoError(t, p.Restart())
 		stdout, _, _ := p.Run(t, "pmprobe", "-v", "pmcd.pid")
 		assert.Equal(t, fmt.Sprintf("pmcd.pid 1 %d\n", p.Pid()), stdout)

@@ -46,5 +46,6 @@ func TestWatchdog(t *testing.T) {
 		_, err := os.Stat(dir)
 		return os.IsNotExist(err)
 	}, 10*time.Second, 5*time.Millisecond, "the folder goes")
-	assert.Eventually(t, func() bool { return len(processes(pid)) == 0 }, 10*time.Second, 5*time.Millisecond, "pmcd and its agents go")
+	assert.Eventually(t, func() bool { return len(processes(pid)) == 0 }, 10*time.Second, 5*time.Millisecond,
+		"pmcd and its agents go")
 }

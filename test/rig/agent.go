@@ -57,8 +57,10 @@ func Metrics() []Metric {
 		metric("burst", pdu.SemInstant, some, pdu.Units{}, Member),
 		metric("surge", pdu.SemCounter, some, count, Load),
 		typed(pdu.TypeU32, singular("word", pdu.SemInstant, pdu.Units{}, Slope)),
-		typed(pdu.TypeDouble, singular("share", pdu.SemInstant, pdu.Units{}, func(at uint64) uint64 { return math.Float64bits(float64(Slope(at))) })),
-		typed(pdu.TypeU32, metric("words", pdu.SemInstant, all, pdu.Units{}, func(_ uint64, inst pdu.Inst) uint64 { return uint64(inst) })),
+		typed(pdu.TypeDouble, singular("share", pdu.SemInstant, pdu.Units{},
+			func(at uint64) uint64 { return math.Float64bits(float64(Slope(at))) })),
+		typed(pdu.TypeU32, metric("words", pdu.SemInstant, all, pdu.Units{},
+			func(_ uint64, inst pdu.Inst) uint64 { return uint64(inst) })),
 	}
 }
 
@@ -158,7 +160,11 @@ func serveAgent(name, domain, lies string) error {
 	if err != nil {
 		return err
 	}
-	return liar.Between(in, out, func(in, out *os.File) error { return (&pmda.Server{Agent: named}).Serve(context.Background(), in, out) }, lies)
+	return liar.Between(in, out, func(in,
+		out *os.File,
+	) error {
+		return (&pmda.Server{Agent: named}).Serve(context.Background(), in, out)
+	}, lies)
 }
 
 // Numbered is the number of further metrics of a liar, dyn.n0 and so on. All have the value of nanos.
@@ -175,7 +181,10 @@ func (a *agent) withNames(name string) (pmda.Agent, error) {
 		entries = append(entries, pmda.Entry{Name: root + "." + m.Name, PMID: pdu.NewPMID(a.domain, 0, item)})
 	}
 	for item := range Numbered {
-		entries = append(entries, pmda.Entry{Name: fmt.Sprintf("%s.n%d", root, item), PMID: pdu.NewPMID(a.domain, numberedCluster, item)})
+		entries = append(entries, pmda.Entry{
+			Name: fmt.Sprintf("%s.n%d", root, item),
+			PMID: pdu.NewPMID(a.domain, numberedCluster, item),
+		})
 	}
 	names, err := pmda.NewNamespace(root, entries)
 	return struct {

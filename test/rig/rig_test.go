@@ -62,7 +62,10 @@ func TestFiguresSince(t *testing.T) {
 }
 
 func TestParseBound(t *testing.T) {
-	for text, want := range map[string]time.Duration{"0.01": 10 * time.Microsecond, "1.5": 1500 * time.Microsecond, "inf": Forever} {
+	for text, want := range map[string]time.Duration{
+		"0.01": 10 * time.Microsecond, "1.5": 1500 * time.Microsecond,
+		"inf": Forever,
+	} {
 		got, err := parseBound(text)
 		require.NoError(t, err)
 		assert.Equal(t, want, got, text)
@@ -81,8 +84,14 @@ func TestRows(t *testing.T) {
 		measured, target string
 		ok               bool
 	}{
-		{"times", Times("", Durations{4 * ms, ms, ms}, limits...), "p50 1 ms, p99 4 ms, max 4 ms", "p50 ≤ 1 ms, p99 ≤ 5 ms", true},
-		{"figures", FigureRow("", "µs", []float64{1, 0.00314, 314.159}, []float64{1.05, 2, 400}), "1; 0.00314; 314 µs", "≤ 1.05; 2; 400", true},
+		{
+			"times", Times("", Durations{4 * ms, ms, ms}, limits...), "p50 1 ms, p99 4 ms, max 4 ms",
+			"p50 ≤ 1 ms, p99 ≤ 5 ms", true,
+		},
+		{
+			"figures", FigureRow("", "µs", []float64{1, 0.00314, 314.159}, []float64{1.05, 2, 400}), "1; 0.00314; 314 µs",
+			"≤ 1.05; 2; 400", true,
+		},
 		{"equal as printed", FigureRow("", "", []float64{1.0549, 2.004}, []float64{1.05, 2}), "1.05; 2", "≤ 1.05; 2", true},
 		{"second worse", FigureRow("", "", []float64{1, 2.1}, []float64{1.05, 2}), "1; 2.1", "≤ 1.05; 2", false},
 		{"no target", FigureRow("", "", []float64{9}, nil), "9", "", true},
@@ -170,7 +179,10 @@ func TestAgent(t *testing.T) {
 			assert.Len(t, sets[item].Values, 1, m.Name)
 			continue
 		}
-		named := pmdatest.As[*pdu.InstanceReply](p, p.Request(&pdu.InstanceReq{InDom: desc.InDom, Inst: pdu.NoInst})).Instances
+		named := pmdatest.As[*pdu.InstanceReply](p, p.Request(&pdu.InstanceReq{
+			InDom: desc.InDom,
+			Inst:  pdu.NoInst,
+		})).Instances
 		assert.LessOrEqual(t, len(sets[item].Values), len(named), m.Name)
 	}
 	assert.Equal(t, pdu.ErrPMID, sets[len(ids)-1].Code)

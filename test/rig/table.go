@@ -122,7 +122,7 @@ func (l *Log) Printf(format string, args ...any) {
 	}
 }
 
-// Verbosef writes a line about what figures are made of.
+// Verbosef writes a line about the components of figures, if the log is verbose.
 func (l *Log) Verbosef(format string, args ...any) {
 	if l != nil && l.Verbose {
 		l.Printf("    "+format, args...)
@@ -212,5 +212,6 @@ func WatchMachine() (late func() Wakes) {
 
 // MachineRow returns a row with the delays of the machine.
 func MachineRow(during string, late Wakes) Row {
-	return Times("the machine during "+during+": sleeps ended too late by", late, Limit{Q: 0.99}, Limit{Q: 0.999}, Limit{Q: 1})
+	return Times("the machine during "+during+": sleeps ended too late by", late, Limit{Q: 0.99}, Limit{Q: 0.999},
+		Limit{Q: 1})
 }

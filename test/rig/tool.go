@@ -28,7 +28,7 @@ type Tool struct {
 	read   chan struct{} // closed at the end of its output
 }
 
-// toolEndLimit is how long a tool may take to end when it is told to.
+// toolEndLimit limits the time from SIGTERM to the end of a tool.
 const toolEndLimit = 5 * time.Second
 
 // Start runs a tool. line is called with each line of its output, in another goroutine. env is added to the environment

@@ -25,8 +25,9 @@ type shared struct {
 	model        *model
 	tally        *tally
 	disturbances *disturbances
-	lying        bool         // agents lie, and pmcd may lose values of others with them: clients fetch an operand plainly, too
-	blockedAt    atomic.Int64 // when pmcd answered last after it had stood still for so long that a tick was a gap, in ns
+	// agents lie, and pmcd may lose values of others with them: clients fetch an operand plainly, too
+	lying     bool
+	blockedAt atomic.Int64 // when pmcd answered last after it had stood still for so long that a tick was a gap, in ns
 }
 
 // reconnect has something done, one connection after the other, until ctx ends. When pmcd goes away is known only from
@@ -109,7 +110,8 @@ func (c *client) fetchList(ctx context.Context, conn *pmapi.Conn) error {
 // causedByKill reports whether a call failed because wave was causedByKill while it had to answer it.
 func (s *shared) causedByKill(asked, failed time.Time, err error) bool {
 	refused, ok := errors.AsType[*rig.Refused](err)
-	return ok && refused.Code == pdu.ErrIPC && strings.HasPrefix(refused.Name, waveName+".") && s.disturbances.overlap(asked, failed, agentGone)
+	return ok && refused.Code == pdu.ErrIPC && strings.HasPrefix(refused.Name, waveName+".") &&
+		s.disturbances.overlap(asked, failed, agentGone)
 }
 
 // choose chooses metrics, which all exist, and adds those of their tracks in front.
@@ -160,7 +162,8 @@ type reader struct {
 func (r *reader) run(ctx context.Context) {
 	r.reconnect(ctx, r.name, func(ctx context.Context, conn *pmapi.Conn) error {
 		now := time.Now()
-		if r.disturbances.affect(now, now, pmcdGone, pmcdSIGHUP) { // what package reloadtest asks for is meant for a pmcd that stays
+		// what package reloadtest asks for is meant for a pmcd that stays
+		if r.disturbances.affect(now, now, pmcdGone, pmcdSIGHUP) {
 			rig.Sleep(ctx, redial)
 			return nil
 		}

@@ -23,7 +23,8 @@ type figures struct {
 // figures asks pmcd; those of mmv are mmvAge old at most.
 func (s *shared) figures(ctx context.Context) (f figures, err error) {
 	const mmv, control = "mmv.pmdaderived.", "derived.control."
-	read, err := rig.ReadFigures(ctx, s.pmcd, mmv+"pid", mmv+"goroutines", mmv+"memory.heap", control+"bound", control+"failed",
+	read, err := rig.ReadFigures(ctx, s.pmcd, mmv+"pid", mmv+"goroutines", mmv+"memory.heap", control+"bound",
+		control+"failed",
 		control+"contexts", control+"request_longest", control+"request_time")
 	if err != nil {
 		return f, err

@@ -66,7 +66,8 @@ func (j *judge) check(f rig.Fetched) {
 			return
 		}
 	}
-	excused := j.disturbances.affect(f.Sent, answered, agentGone, pmcdGone, pmcdSIGHUP) || j.list[0].name == plainName && len(sets[0].Values) == 0
+	excused := j.disturbances.affect(f.Sent, answered, agentGone, pmcdGone, pmcdSIGHUP) ||
+		j.list[0].name == plainName && len(sets[0].Values) == 0
 	moments := make(map[string]moment)
 	for i := range sets {
 		switch c := &j.list[i]; {
@@ -130,7 +131,8 @@ func (j *judge) checkTrack(t *track, sampled rig.Fetched, excused bool) (m momen
 	known, repeated := p.last.at != 0, m.at == p.last.at
 	switch age := answered.Sub(time.Unix(0, int64(m.at))); {
 	case m.at < p.last.at:
-		j.tally.addProblem(wrongValue, "%s: %s: the sample of %d is served after that of %d", j.client, t.name, m.at, p.last.at)
+		j.tally.addProblem(wrongValue, "%s: %s: the sample of %d is served after that of %d", j.client, t.name, m.at,
+			p.last.at)
 	case age < 0 || age > maxAge:
 		j.tally.addProblem(wrongValue, "%s: %s: the sample is %v old", j.client, t.name, age)
 	}
@@ -171,10 +173,12 @@ func (j *judge) checkStep(t *track, p *trackState, m *moment, step, pace float64
 	}
 	m.before, m.interval = m.at-uint64(step), step/pace
 	if p.nextStart != 0 && m.before != p.nextStart {
-		j.tally.addProblem(wrongValue, "%s at %d: the step of %s is since %d, and has to be since %d", j.client, m.at, t.name, m.before, p.nextStart)
+		j.tally.addProblem(wrongValue, "%s at %d: the step of %s is since %d, and has to be since %d", j.client, m.at,
+			t.name, m.before, p.nextStart)
 	}
 	if apart := math.Abs(m.interval - step/1e9); apart > maxSampleSkew {
-		j.tally.addProblem(wrongValue, "%s at %d: %s: %v s between samples, %v s between what is in them", j.client, m.at, t.name, m.interval, step/1e9)
+		j.tally.addProblem(wrongValue, "%s at %d: %s: %v s between samples, %v s between what is in them", j.client, m.at,
+			t.name, m.interval, step/1e9)
 	}
 	p.nextStart = m.at
 }
@@ -200,7 +204,8 @@ func (j *judge) checkTicks(t *track, p *trackState, m *moment, sampled rig.Fetch
 	case m.at == p.last.at:
 		m.before, m.repeated = p.last.before, true
 		if counted || m.first != p.last.first {
-			j.tally.addProblem(wrongValue, "%s at %d: the ticks of %s are those of the fetch before, and it counts them again", j.client, m.at, t.name)
+			j.tally.addProblem(wrongValue,
+				"%s at %d: the ticks of %s are those of the fetch before, and it counts them again", j.client, m.at, t.name)
 		}
 		return
 	case m.first <= p.last.at:
@@ -209,7 +214,8 @@ func (j *judge) checkTicks(t *track, p *trackState, m *moment, sampled rig.Fetch
 		m.before = m.at - uint64(math.Float64frombits(bits))
 	}
 	if p.nextStart != 0 && m.before != p.nextStart {
-		j.tally.addProblem(wrongValue, "%s at %d: %s counts since %d, and has to count since %d", j.client, m.at, t.name, m.before, p.nextStart)
+		j.tally.addProblem(wrongValue, "%s at %d: %s counts since %d, and has to count since %d", j.client, m.at, t.name,
+			m.before, p.nextStart)
 	}
 	p.nextStart = m.at
 }

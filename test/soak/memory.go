@@ -181,11 +181,13 @@ func (r *run) memoryRows(ctx context.Context) ([]rig.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	many := rig.Some(fmt.Sprintf("%d connections with two lists each: contexts with a history", p.Connections), int64(contexts))
+	many := rig.Some(fmt.Sprintf("%d connections with two lists each: contexts with a history", p.Connections),
+		int64(contexts))
 	many.Target, many.OK = fmt.Sprintf("≥ %d", 2*p.Connections), contexts >= 2*p.Connections
 	return []rig.Row{
 		many,
-		memoryRow(fmt.Sprintf("%d contexts: memory before and after", contexts), before.Resident, afterCrowd.Resident, maxGrowthAfter),
+		memoryRow(fmt.Sprintf("%d contexts: memory before and after", contexts), before.Resident, afterCrowd.Resident,
+			maxGrowthAfter),
 		rig.AtMost("contexts with a history when they have gone", int64(afterVisits.contexts), ownContexts),
 		memoryRow(fmt.Sprintf("%d connects and disconnects in %.0f s: memory before and after", p.Reconnects, took.Seconds()),
 			least.Resident, afterVisits.Resident, maxGrowthAfter),

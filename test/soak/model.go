@@ -41,52 +41,93 @@ type form struct {
 
 func forms() []form {
 	return []form{
-		{name: "linear", track: "phase", text: "wave.phase + %d", cells: single(func(m moment, k float64) float64 { return float64(rig.Phase(m.at)) + k })},
-		{name: "nested", track: "phase", text: "derived.track.phase.at * %d", cells: single(func(m moment, k float64) float64 { return float64(rig.Phase(m.at)) * k })},
-		{name: "ratio", track: "both", text: "wave.phase / (wave.slope + %d)", cells: single(func(m moment, k float64) float64 {
-			return float64(rig.Phase(m.at)) / (float64(rig.Slope(m.at)) + k)
-		})},
-		{name: "choice", track: "both", text: "(wave.phase < 500000000 ? wave.phase : wave.slope) + %d", cells: single(func(m moment, k float64) float64 {
-			if p := rig.Phase(m.at); p < rig.PhaseLength/2 {
-				return float64(p) + k
-			}
-			return float64(rig.Slope(m.at)) + k
-		})},
-		{name: "scaled", track: "size", text: `rescale(wave.size, "Kbyte") * %d`, cells: single(func(m moment, k float64) float64 {
-			return math.Round(float64(rig.Size(m.at))/1024) * k
-		})},
+		{
+			name: "linear", track: "phase", text: "wave.phase + %d",
+			cells: single(func(m moment, k float64) float64 { return float64(rig.Phase(m.at)) + k }),
+		},
+		{
+			name: "nested", track: "phase", text: "derived.track.phase.at * %d",
+			cells: single(func(m moment, k float64) float64 { return float64(rig.Phase(m.at)) * k }),
+		},
+		{
+			name: "ratio", track: "both", text: "wave.phase / (wave.slope + %d)",
+			cells: single(func(m moment, k float64) float64 {
+				return float64(rig.Phase(m.at)) / (float64(rig.Slope(m.at)) + k)
+			}),
+		},
+		{
+			name: "choice", track: "both", text: "(wave.phase < 500000000 ? wave.phase : wave.slope) + %d",
+			cells: single(func(m moment, k float64) float64 {
+				if p := rig.Phase(m.at); p < rig.PhaseLength/2 {
+					return float64(p) + k
+				}
+				return float64(rig.Slope(m.at)) + k
+			}),
+		},
+		{
+			name: "scaled", track: "size", text: `rescale(wave.size, "Kbyte") * %d`,
+			cells: single(func(m moment, k float64) float64 {
+				return math.Round(float64(rig.Size(m.at))/1024) * k
+			}),
+		},
 		{name: "member", track: "member", text: "wave.member * %d", cells: each(rig.AllMembers, rig.Member)},
 		{name: "burst", track: "burst", text: "wave.burst * %d", cells: each(rig.BurstMembers, rig.Member)},
 		{name: "selected", track: "member", text: "wave.member[m3] + %d", cells: func(m moment, k float64) []cell {
 			return []cell{{3, float64(rig.Member(m.at, 3)) + k}}
 		}},
-		{name: "sum", track: "member", text: "sum(wave.member) + %d", cells: single(func(m moment, k float64) float64 { return total(m.at) + k })},
-		{name: "average", track: "member", float: true, text: "avg(wave.member) * %d", cells: single(func(m moment, k float64) float64 {
-			return total(m.at) / rig.Members * k
-		})},
-		{name: "passed", track: "nanos", text: "delta(wave.nanos) * %d", historic: true, cells: single(func(m moment, k float64) float64 {
-			return float64(m.at-m.before) * k
-		})},
-		{name: "grown", track: "load", text: "delta(wave.load) * %d", historic: true, cells: grown(rig.AllMembers, func(moment) float64 { return 1 })},
-		{name: "surge", track: "surge", text: "delta(wave.surge) * %d", historic: true, cells: grown(rig.BurstMembers, func(moment) float64 { return 1 })},
-		{name: "rate", track: "load", text: "rate(wave.load) * %d", historic: true, lasting: true, cells: grown(rig.AllMembers, func(m moment) float64 { return m.interval })},
-		{name: "total", track: "load", text: "sum(rate(wave.load)) * %d", historic: true, lasting: true, sums: true, cells: single(func(m moment, k float64) float64 {
-			sum := 0.0
-			for _, inst := range rig.AllMembers(m.at) {
-				sum += float64(rig.Load(m.at, inst)-rig.Load(m.before, inst)) / m.interval
-			}
-			return sum * k
-		})},
-		{name: "looked", track: sinceLastFetchTrack, text: "(max_sample(" + counting + ") - min_sample(" + counting + ")) * %d", cells: single(spanned)},
-		{name: "counted", track: sinceLastFetchTrack, text: "sum_sample(delta(wave.nanos)) * %d", historic: true, cells: single(func(m moment, k float64) float64 {
-			return float64(m.at-m.before) * k
-		})},
+		{
+			name: "sum", track: "member", text: "sum(wave.member) + %d",
+			cells: single(func(m moment, k float64) float64 { return total(m.at) + k }),
+		},
+		{
+			name: "average", track: "member", float: true, text: "avg(wave.member) * %d",
+			cells: single(func(m moment, k float64) float64 {
+				return total(m.at) / rig.Members * k
+			}),
+		},
+		{
+			name: "passed", track: "nanos", text: "delta(wave.nanos) * %d", historic: true,
+			cells: single(func(m moment, k float64) float64 {
+				return float64(m.at-m.before) * k
+			}),
+		},
+		{
+			name: "grown", track: "load", text: "delta(wave.load) * %d", historic: true,
+			cells: grown(rig.AllMembers, func(moment) float64 { return 1 }),
+		},
+		{
+			name: "surge", track: "surge", text: "delta(wave.surge) * %d", historic: true,
+			cells: grown(rig.BurstMembers, func(moment) float64 { return 1 }),
+		},
+		{
+			name: "rate", track: "load", text: "rate(wave.load) * %d", historic: true, lasting: true,
+			cells: grown(rig.AllMembers, func(m moment) float64 { return m.interval }),
+		},
+		{
+			name: "total", track: "load", text: "sum(rate(wave.load)) * %d", historic: true, lasting: true, sums: true,
+			cells: single(func(m moment, k float64) float64 {
+				sum := 0.0
+				for _, inst := range rig.AllMembers(m.at) {
+					sum += float64(rig.Load(m.at, inst)-rig.Load(m.before, inst)) / m.interval
+				}
+				return sum * k
+			}),
+		},
+		{name: "looked", track: sinceLastFetchTrack, text: "(max_sample(" + counting + ") - min_sample(" + counting +
+			")) * %d", cells: single(spanned)},
+		{
+			name: "counted", track: sinceLastFetchTrack, text: "sum_sample(delta(wave.nanos)) * %d", historic: true,
+			cells: single(func(m moment, k float64) float64 {
+				return float64(m.at-m.before) * k
+			}),
+		},
 		{
 			name: "window", track: "window", cells: single(spanned),
 			text: `(nth_percentile_sample(instant(wave.nanos), 100, "5s") - first_sample(instant(wave.nanos), "5s")) * %d`,
 		},
 		{
-			name: "long", track: "window", cells: single(spanned), // as long as it may be within a minute: then no memory is filled any more
+			// as long as it may be within a minute: then no memory is filled any more
+			name: "long", track: "window", cells: single(spanned),
 			text: `(max_sample(instant(wave.nanos), "SPAN", "1s") - min_sample(instant(wave.nanos), "5s")) * %d`,
 		},
 		{name: "held", track: "held", text: `last_sample(wave.burst, "5s") * %d`, cells: each(rig.BurstMembers, rig.Member)},

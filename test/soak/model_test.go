@@ -22,7 +22,10 @@ func valuesOf(cells []cell) []pdu.Value {
 
 // Each form refuses what an agent could do wrong.
 func TestModelRefusesWrongValues(t *testing.T) {
-	at := moment{at: 1_700_000_004_123_456_000, before: 1_700_000_003_000_000_000, interval: 1.1234, first: 1_700_000_002_003_000_000}
+	at := moment{
+		at: 1_700_000_004_123_456_000, before: 1_700_000_003_000_000_000, interval: 1.1234,
+		first: 1_700_000_002_003_000_000,
+	}
 	m := newModel(len(forms()))
 	for _, x := range m.metrics {
 		t.Run(x.form.name, func(t *testing.T) {
@@ -31,7 +34,8 @@ func TestModelRefusesWrongValues(t *testing.T) {
 			assert.Empty(t, x.problem(at, pdu.TypeDouble, valuesOf(right)))
 
 			assert.Contains(t, x.problem(at, pdu.TypeDouble, nil), "0 values")
-			other := x.form.cells(moment{at: at.at + 7_123_000_000, before: at.before + 1_000_000, interval: at.interval}, float64(x.k))
+			other := x.form.cells(moment{at: at.at + 7_123_000_000, before: at.before + 1_000_000, interval: at.interval},
+				float64(x.k))
 			assert.NotEmpty(t, x.problem(at, pdu.TypeDouble, valuesOf(other)), "values of another moment")
 			shifted := valuesOf(right)
 			shifted[0].Inst = 77 // who is not there

@@ -165,7 +165,10 @@ func (r *run) launch() error {
 	if err != nil {
 		return err
 	}
-	text, agents := r.model.file(), []pmcdtest.Agent{rig.AgentSpec{Name: waveName, Domain: 401, Lies: rig.None}.In(r.folder)}
+	text, agents := r.model.file(), []pmcdtest.Agent{rig.AgentSpec{
+		Name: waveName, Domain: 401,
+		Lies: rig.None,
+	}.In(r.folder)}
 	for i := range r.options.Plan.Liars {
 		name := liarOf(i)
 		text += liarDefinitions(name)
@@ -181,7 +184,10 @@ func (r *run) launch() error {
 		return err
 	}
 	r.pmcd, err = pmcdtest.Launch(pmcdtest.Config{Agents: append(agents, pmcdtest.Agent{
-		Name: "derived", Domain: derivedDomain, Command: []string{r.folder.Path(daemonName), "-d", strconv.Itoa(derivedDomain), "-c", string(conf)},
+		Name: "derived", Domain: derivedDomain, Command: []string{
+			r.folder.Path(daemonName), "-d",
+			strconv.Itoa(derivedDomain), "-c", string(conf),
+		},
 	})})
 	return err
 }
@@ -273,13 +279,20 @@ func (r *run) awaitServing(ctx context.Context) error {
 			windows = append(windows, t.metric(atRole))
 		}
 	}
-	return rig.Await(ctx, "there have been ticks", func() (bool, error) { return len(r.lackingValues(ctx, windows)) == 0, nil })
+	return rig.Await(ctx, "there have been ticks", func() (bool,
+		error,
+	) {
+		return len(r.lackingValues(ctx, windows)) == 0, nil
+	})
 }
 
 // readFirstGeneration has readers see generation 0 of the site, which shows what metadata there are.
 func (r *run) readFirstGeneration(ctx context.Context) error {
 	for i := range uint64(8) {
-		c := &reader{shared: r.shared, name: "first reader", client: r.editor.site.NewClient(1000 + i), pace: rig.Every(time.Millisecond)}
+		c := &reader{
+			shared: r.shared, name: "first reader", client: r.editor.site.NewClient(1000 + i),
+			pace: rig.Every(time.Millisecond),
+		}
 		if err := r.withConnection(ctx, c.fetchChosen); err != nil {
 			return err
 		}

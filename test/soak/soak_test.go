@@ -27,7 +27,8 @@ func fetchOf(t *testing.T, list []selection, at, before uint64) []pdu.ValueSet {
 		set := pdu.ValueSet{PMID: c.desc.PMID}
 		switch {
 		case c.metric != nil:
-			set.Values = valuesOf(c.metric.form.cells(moment{at: at, before: before, interval: float64(at-before) / 1e9}, float64(c.metric.k)))
+			set.Values = valuesOf(c.metric.form.cells(moment{at: at, before: before, interval: float64(at-before) / 1e9},
+				float64(c.metric.k)))
 		case c.role == atRole:
 			set.Values = []pdu.Value{pdu.Uint64Value(0, operandOf(t, c.track)(at, 0))}
 		case c.role == stepRole:
@@ -48,14 +49,20 @@ func TestJudge(t *testing.T) {
 		for _, track := range tracks() {
 			for _, role := range track.roles() {
 				if track.name == name {
-					list = append(list, selection{name: track.metric(role), desc: pdu.Desc{PMID: pdu.PMID(len(list))}, track: &track, role: role})
+					list = append(list, selection{
+						name: track.metric(role), desc: pdu.Desc{PMID: pdu.PMID(len(list))},
+						track: &track, role: role,
+					})
 				}
 			}
 		}
 	}
 	for _, name := range []string{"sum", "passed"} {
 		i := slices.IndexFunc(m.metrics, func(x metric) bool { return x.form.name == name })
-		list = append(list, selection{name: m.metrics[i].name, desc: pdu.Desc{PMID: pdu.PMID(len(list)), Type: pdu.TypeDouble}, metric: &m.metrics[i]})
+		list = append(list, selection{name: m.metrics[i].name, desc: pdu.Desc{
+			PMID: pdu.PMID(len(list)),
+			Type: pdu.TypeDouble,
+		}, metric: &m.metrics[i]})
 	}
 	now := time.Now().Truncate(time.Microsecond)
 	at := func(ms int) uint64 { return uint64(now.Add(time.Duration(ms) * time.Millisecond).UnixNano()) }
@@ -83,7 +90,10 @@ func TestJudge(t *testing.T) {
 			wrongValue, "derived.sum.",
 		},
 		{
-			"another history", -100, -1100, func(sets []pdu.ValueSet) { sets[passed] = fetchOf(t, list, at(-100), at(-1101))[passed] },
+			"another history", -100, -1100, func(sets []pdu.ValueSet) {
+				sets[passed] = fetchOf(t, list, at(-100),
+					at(-1101))[passed]
+			},
 			wrongValue, "derived.passed.",
 		},
 		{"no value", -100, -1100, without(sum), missingValue, "no value of derived.sum."},
@@ -124,7 +134,10 @@ func TestJudgeOfRestarts(t *testing.T) {
 	nanos := trackOf("nanos")
 	var list []selection
 	for _, role := range nanos.roles() {
-		list = append(list, selection{name: nanos.metric(role), desc: pdu.Desc{PMID: pdu.PMID(len(list))}, track: nanos, role: role})
+		list = append(list, selection{
+			name: nanos.metric(role), desc: pdu.Desc{PMID: pdu.PMID(len(list))}, track: nanos,
+			role: role,
+		})
 	}
 	now := time.Now()
 	at := func(ms int) uint64 { return uint64(now.Add(time.Duration(ms) * time.Millisecond).UnixNano()) }
@@ -139,7 +152,10 @@ func TestJudgeOfRestarts(t *testing.T) {
 		{"pmcd was told", pmcdSIGHUP, -1000, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			s := &shared{tally: &tally{log: io.Discard}, disturbances: &disturbances{list: []disturbance{{cause: row.gone, begin: now.Add(-2), end: now.Add(-1)}}}}
+			s := &shared{tally: &tally{log: io.Discard}, disturbances: &disturbances{list: []disturbance{{
+				cause: row.gone,
+				begin: now.Add(-2), end: now.Add(-1),
+			}}}}
 			j := newJudge(s, "client", list)
 			j.check(rig.Fetched{Sent: now, Answered: now, Sets: fetchOf(t, list, at(-1100), at(-2100))})
 			j.check(rig.Fetched{Sent: now, Answered: now, Sets: fetchOf(t, list, at(-100), at(row.before))})
@@ -154,11 +170,17 @@ func TestJudgeOfTicks(t *testing.T) {
 	var list []selection
 	look := &tracks[slices.IndexFunc(tracks, func(t track) bool { return t.sinceLastFetch })]
 	for _, role := range look.roles() {
-		list = append(list, selection{name: look.metric(role), desc: pdu.Desc{PMID: pdu.PMID(len(list))}, track: look, role: role})
+		list = append(list, selection{
+			name: look.metric(role), desc: pdu.Desc{PMID: pdu.PMID(len(list))}, track: look,
+			role: role,
+		})
 	}
 	for _, name := range []string{"looked", "counted"} {
 		i := slices.IndexFunc(m.metrics, func(x metric) bool { return x.form.name == name })
-		list = append(list, selection{name: m.metrics[i].name, desc: pdu.Desc{PMID: pdu.PMID(len(list)), Type: pdu.TypeDouble}, metric: &m.metrics[i]})
+		list = append(list, selection{name: m.metrics[i].name, desc: pdu.Desc{
+			PMID: pdu.PMID(len(list)),
+			Type: pdu.TypeDouble,
+		}, metric: &m.metrics[i]})
 	}
 	now := time.Now()
 	at := func(s int) uint64 { return uint64(now.Add(time.Duration(s) * time.Second).UnixNano()) }
@@ -169,7 +191,8 @@ func TestJudgeOfTicks(t *testing.T) {
 			set := pdu.ValueSet{PMID: c.desc.PMID}
 			switch {
 			case c.metric != nil:
-				set.Values = valuesOf(c.metric.form.cells(moment{at: at(last), before: at(since), first: at(from)}, float64(c.metric.k)))
+				set.Values = valuesOf(c.metric.form.cells(moment{at: at(last), before: at(since), first: at(from)},
+					float64(c.metric.k)))
 			case c.role == sumRole:
 				set.Values = []pdu.Value{pdu.DoubleValue(0, float64(at(last)-at(since)))}
 			default:

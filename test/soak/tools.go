@@ -106,7 +106,8 @@ func csvLine(metrics []*metric, records *int) func(string) string {
 			if err != nil {
 				return err.Error()
 			}
-			if problem := x.problem(moment{at: at * 1000}, pdu.TypeDouble, []pdu.Value{pdu.DoubleValue(pdu.NoInst, got)}); problem != "" {
+			if problem := x.problem(moment{at: at * 1000}, pdu.TypeDouble,
+				[]pdu.Value{pdu.DoubleValue(pdu.NoInst, got)}); problem != "" {
 				return x.name + ": " + problem
 			}
 		}
@@ -163,7 +164,8 @@ func (r *run) tools() (all []*tool, err error) {
 	for i := range r.options.Plan.Tools {
 		add(true, time.Duration(i+1)*400*time.Millisecond, memberLine(member), "pminfo", "-f", member.name)
 		add(false, redial, risingLine(), "pmval", "-r", "-t", fmt.Sprint(0.3*float64(i+1)), atName)
-		add(false, redial, csvLine(exact, new(int)), append([]string{"pmrep", "-ocsv", "-r", "-t", fmt.Sprint(i + 1)}, names...)...)
+		add(false, redial, csvLine(exact, new(int)), append([]string{"pmrep", "-ocsv", "-r", "-t", fmt.Sprint(i + 1)},
+			names...)...)
 		config, err := r.folder.Write(fmt.Sprintf("logger%d.conf", i),
 			fmt.Sprintf("log mandatory on %d sec { %s %s derived.surge }\n", i+1, strings.Join(names, " "), atName))
 		if err != nil {

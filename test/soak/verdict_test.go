@@ -16,7 +16,10 @@ import (
 func TestKilled(t *testing.T) {
 	begin := time.Now()
 	at := func(s float64) time.Time { return begin.Add(time.Duration(s * float64(time.Second))) }
-	s := &shared{disturbances: &disturbances{list: []disturbance{{cause: agentGone, begin: at(10), end: at(11)}, {cause: pmcdGone, begin: at(20), end: at(21)}}}}
+	s := &shared{disturbances: &disturbances{list: []disturbance{
+		{cause: agentGone, begin: at(10), end: at(11)},
+		{cause: pmcdGone, begin: at(20), end: at(21)},
+	}}}
 	refused := func(name string, code pdu.Code) error {
 		return fmt.Errorf("client: %w", &rig.Refused{Name: name, Code: code})
 	}
@@ -83,9 +86,15 @@ func TestSlowness(t *testing.T) {
 		{"no slow one", 50 * time.Millisecond, 956 * time.Millisecond, 8.5, false, "0 and 0"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			r := &run{shared: &shared{tally: &tally{begin: begin}}, wakes: rig.Wakes{{Due: at(1), Late: time.Millisecond}, {Due: at(row.when), Late: row.late}}}
+			r := &run{shared: &shared{tally: &tally{begin: begin}}, wakes: rig.Wakes{
+				{Due: at(1), Late: time.Millisecond},
+				{Due: at(row.when), Late: row.late},
+			}}
 			reading := func(s float64, pid int, longest time.Duration, counts ...uint64) {
-				r.addRequests(figures{at: at(s), pid: pid, longest: longest, requests: rig.Histogram{Bounds: bounds, Counts: counts}})
+				r.addRequests(figures{
+					at: at(s), pid: pid, longest: longest,
+					requests: rig.Histogram{Bounds: bounds, Counts: counts},
+				})
 			}
 			before, pid := uint64(5), 1
 			reading(9, pid, 20*time.Millisecond, before, 0, 0, 0)
@@ -126,7 +135,10 @@ func TestMissing(t *testing.T) {
 		{"late, but not so late", 200 * time.Millisecond, 10100 * time.Millisecond, false, 3, 0, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			r := &run{shared: &shared{tally: &tally{begin: begin}}, wakes: rig.Wakes{{Due: begin.Add(10 * time.Second), Late: row.late}}}
+			r := &run{shared: &shared{tally: &tally{begin: begin}}, wakes: rig.Wakes{{
+				Due:  begin.Add(10 * time.Second),
+				Late: row.late,
+			}}}
 			for range 3 {
 				r.tally.addMissing(begin.Add(row.at), row.lying)
 			}
@@ -153,11 +165,26 @@ func TestGrowth(t *testing.T) {
 			}
 			return 2
 		}, func(s int) float64 { return 20 + 10*min(1, float64(s)/330) }, "30.0 and 30.0 MB, +0.0 %"},
-		{"garbage, and what is low for a moment", func(int) int { return 1 }, func(s int) float64 { return 30 + float64(s%5) - 20*float64(s%200/199) }, "32.0 and 32.0 MB, +0.0 %"},
-		{"a step in the last third", func(int) int { return 1 }, func(s int) float64 { return 30 + 15*float64(s/700) }, "30.0 and 45.0 MB, +50.0 %"},
-		{"a leak", func(int) int { return 1 }, func(s int) float64 { return 30 + float64(s)/100 }, "33.4 and 37.9 MB, +13.5 %"},
-		{"a start while it is watched", func(s int) int { return 1 + s/500 }, func(int) float64 { return 30 }, "not of one process"},
-		{"a start at the end", func(s int) int { return 1 + s/950 }, func(s int) float64 { return 30 - float64(s/950) }, "30.0 and 30.0 MB, +0.0 %"},
+		{
+			"garbage, and what is low for a moment", func(int) int { return 1 },
+			func(s int) float64 { return 30 + float64(s%5) - 20*float64(s%200/199) }, "32.0 and 32.0 MB, +0.0 %",
+		},
+		{
+			"a step in the last third", func(int) int { return 1 }, func(s int) float64 { return 30 + 15*float64(s/700) },
+			"30.0 and 45.0 MB, +50.0 %",
+		},
+		{
+			"a leak", func(int) int { return 1 }, func(s int) float64 { return 30 + float64(s)/100 },
+			"33.4 and 37.9 MB, +13.5 %",
+		},
+		{
+			"a start while it is watched", func(s int) int { return 1 + s/500 }, func(int) float64 { return 30 },
+			"not of one process",
+		},
+		{
+			"a start at the end", func(s int) int { return 1 + s/950 }, func(s int) float64 { return 30 - float64(s/950) },
+			"30.0 and 30.0 MB, +0.0 %",
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			r := &run{shared: &shared{tally: &tally{begin: begin}}, options: Options{Plan: Plan{Length: length * time.Second}}}

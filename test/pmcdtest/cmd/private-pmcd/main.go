@@ -79,11 +79,12 @@ func parse(args []string, stderr io.Writer) (cfg pmcdtest.Config, command []stri
 		fmt.Fprintln(stderr, "usage: private-pmcd [options] -- COMMAND [ARGUMENT]...")
 		flags.PrintDefaults()
 	}
-	flags.Func("agent", "a further `agent`: 'NAME DOMAIN PROGRAM [ARGUMENT]...', split at blanks", func(text string) error {
-		agent, err := parseAgent(text)
-		cfg.Agents = append(cfg.Agents, agent)
-		return err
-	})
+	flags.Func("agent", "a further `agent`: 'NAME DOMAIN PROGRAM [ARGUMENT]...', split at blanks",
+		func(text string) error {
+			agent, err := parseAgent(text)
+			cfg.Agents = append(cfg.Agents, agent)
+			return err
+		})
 	if err := flags.Parse(args); err != nil {
 		return cfg, nil, err
 	}
@@ -113,7 +114,9 @@ func parseAgent(text string) (pmcdtest.Agent, error) {
 }
 
 // runCommand runs the command to its end and returns the exit status for it.
-func runCommand(ctx context.Context, p *pmcdtest.PMCD, command []string, stdin io.Reader, stdout, stderr io.Writer) int {
+func runCommand(ctx context.Context, p *pmcdtest.PMCD, command []string, stdin io.Reader, stdout,
+	stderr io.Writer,
+) int {
 	cmd := p.Command(ctx, command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }

@@ -33,7 +33,12 @@ func TestRun(t *testing.T) {
 		{"tool", []string{"--", "pminfo", "-m", "sample.load"}, 0, "sample.load PMID: 29.0.4\n", ""},
 		{"exit status", []string{"--", "sh", "-c", "exit 7"}, 7, "", ""},
 		{"signal", []string{"--", "sh", "-c", "kill -TERM $$"}, 128 + 15, "", ""},
-		{"agent", []string{"-agent", "again 400 " + agent + " -d 400", "--", "pmprobe", "-v", "pmcd.agent.status"}, 0, "pmcd.agent.status 6 0 0 0 0 0 0", ""},
+		{
+			"agent",
+			[]string{"-agent", "again 400 " + agent + " -d 400", "--", "pmprobe", "-v", "pmcd.agent.status"},
+			0,
+			"pmcd.agent.status 6 0 0 0 0 0 0", "",
+		},
 		{"no command", []string{}, exitUsage, "", "no command"},
 		{"unknown option", []string{"-nonsense"}, exitUsage, "", "usage"},
 		{"agent without program", []string{"-agent", "a 5", "--", "true"}, exitUsage, "", "want a name"},

@@ -7,7 +7,13 @@ import (
 )
 
 func TestWrongUsage(t *testing.T) {
-	for _, args := range [][]string{{}, {"run"}, {"soak"}, {"bench", "-t", "-1s", "programs"}, {"soak", "-nonsense", "daemon"}} {
+	for _, args := range [][]string{
+		{},
+		{"run"},
+		{"soak"},
+		{"bench", "-t", "-1s", "programs"},
+		{"soak", "-nonsense", "daemon"},
+	} {
 		assert.Equal(t, 2, run(t.Context(), args), args)
 	}
 	assert.Equal(t, 1, run(t.Context(), []string{"soak", "-t", "1m", "daemon"}), "too short")
