@@ -59,7 +59,7 @@ func steady(tb testing.TB, n int, split bool) (derivedtest.Catalog, []Sample) {
 	return cat, samples
 }
 
-// In the steady state, which is that of instances that stay the same, nothing is allocated.
+// In the steady state, in which instances stay the same, nothing is allocated.
 func TestNoAllocation(t *testing.T) {
 	for _, expr := range []string{
 		"bin + bin.u",

@@ -16,8 +16,8 @@ import (
 	"pmdaderived/pdu"
 )
 
-// The benchmarks of this file are the lines of the evaluation in test/bench/README.md. What they report
-// is per value of the result: ns/value, B/value.
+// The benchmarks of this file are the lines of the evaluation in test/bench/README.md. They report
+// ns/value and B/value, per value of the result.
 
 // benchOperands are the operands of the benchmarks: two counters and two gauges of one domain.
 var benchOperands = []string{"a", "b", "x", "y"}
@@ -59,7 +59,7 @@ func benchExpressions() [][2]string {
 // lists makes the instances of an operand at a moment, of n in all.
 type lists func(operand, moment, n int) []pdu.Inst
 
-// scattered numbers instances as a system does that gives them out in order and seldom again.
+// scattered returns instance numbers as of a system that counts up and seldom reuses a number.
 func scattered(i int) pdu.Inst { return pdu.Inst(1000 + 7*i + i%5) }
 
 func sameOrder(_, _, n int) []pdu.Inst {
@@ -110,8 +110,8 @@ func churningShuffled(operand, moment, n int) []pdu.Inst {
 	return ids
 }
 
-// benchMoments makes samples of the benchmarks' operands. Equal lists are one set, as of a careful
-// maker of samples.
+// benchMoments makes samples of the benchmarks' operands. Equal lists share one set,
+// as in the agent.
 func benchMoments(n, moments int, list lists) []*moment {
 	var known []*InstSet
 	share := func(ids []pdu.Inst) *InstSet {
@@ -157,8 +157,8 @@ func BenchmarkEvaluate(b *testing.B) {
 }
 
 // BenchmarkInstances is the cost of a value where instances are not the same for all operands or at
-// all moments. Sets that change are new to the evaluation at every sample: all about them is found
-// out again.
+// all moments. A set that changes is new to the evaluation at every sample, which
+// makes its index and joins again.
 func BenchmarkInstances(b *testing.B) {
 	for _, row := range []struct {
 		name  string

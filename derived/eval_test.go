@@ -22,7 +22,7 @@ import (
 //
 //	=== TITLE                   begins a story; nothing is left of the one before
 //	@ SECONDS                   begins a sample; metrics keep their values until they get others
-//	METRIC = VALUES             of a metric of catalog_test.go
+//	METRIC = VALUES             of a metric of package derivedtest
 //	names INDOM = ID=NAME …     external names of instances
 //	select INDOM = NAME=ID …    what the agent takes names in brackets to mean
 //	labels INDOM LABEL = ID=VALUE …
@@ -87,7 +87,7 @@ func runStory(t *testing.T, text string) string {
 	return made.String()
 }
 
-// story is what the lines of a script have said so far.
+// story has the samples and definitions of the lines of a script so far.
 type story struct {
 	tb      testing.TB
 	cat     derivedtest.Catalog
@@ -143,7 +143,8 @@ func (s *story) line(line string) {
 	}
 }
 
-// named gives the sample a table of names of its own, with what is given in place of what it has. Other labels stay.
+// named gives the sample a table of names of its own. Names, selectors and labels that are not nil replace those that
+// it has; other labels stay.
 func (m *moment) named(d pdu.InDom, names map[pdu.Inst]string, selectors map[string]pdu.Inst, labels map[string]map[pdu.Inst]string) {
 	table := m.tables[d]
 	if names != nil {
@@ -309,7 +310,7 @@ func (s *story) results(expr string) []string {
 	return got
 }
 
-// checkVector holds a result to what Vector promises.
+// checkVector checks that a result is as the documentation of Vector says.
 func checkVector(tb testing.TB, m *Metric, v *Vector) {
 	if v.Code < 0 || v.Len() == 0 {
 		return

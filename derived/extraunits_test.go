@@ -32,8 +32,8 @@ func TestNoValue(t *testing.T) {
 	assert.Greater(t, classes["syntax"], 40)
 }
 
-// judgeSeven evaluates definitions over the operands that those of them describe that are a metric's name alone. It
-// counts their classes.
+// judgeSeven evaluates the definitions of the cases. Definitions that are the name of a metric describe the operands of
+// the others. It counts the classes of the cases.
 func judgeSeven(t *testing.T, cases []*conformance.Case, tally *conformance.Tally) (classes map[string]int) {
 	t.Helper()
 	metrics := CatalogMap{}

@@ -65,7 +65,7 @@ func rounded32(float bool, v float64) float64 {
 	return v
 }
 
-// clean is what a key is called as a group.
+// clean returns the name of the group of a key.
 func clean(key string) string {
 	return strings.NewReplacer(" ", "_", "\t", "_", "\x01", "?", "\xff", "?").Replace(key)
 }

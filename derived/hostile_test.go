@@ -12,7 +12,7 @@ import (
 	"pmdaderived/derived/internal/derivedtest"
 )
 
-// Whatever a text is, it is read or refused with a message, in memory that its length bounds.
+// Any text is read, or refused with a message, in memory that its length limits.
 func TestHostileTexts(t *testing.T) {
 	const mb = 1 << 20
 	for _, row := range []struct {
@@ -63,7 +63,7 @@ func balanced(n int) string {
 	return "(" + balanced(n/2) + "+" + balanced(n-n/2) + ")"
 }
 
-// Definitions that use one another twice take no longer for it, also where the instances of all are asked for.
+// Definitions that use one another twice take no more steps for it, even if default() needs the instances of all.
 func TestManyWaysToTheInstances(t *testing.T) {
 	defs := []*Definition{definition(t, "m0", "bin")}
 	for i := range 60 {

@@ -16,8 +16,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// modelled is a random expression with what it means, worked out value by value, with none of what the package has for
-// it.
+// modelled is a random expression with its meaning, which is computed value by value, and without the package's code.
 type modelled struct {
 	text  string
 	typ   pdu.Type
@@ -43,7 +42,7 @@ func (a answer) with(id pdu.Inst, bits uint64) answer {
 	return a
 }
 
-// at is the value for an instance: that of what is singular stands for all.
+// at returns the value for an instance. A singular value is that of all instances.
 func (a answer) at(id pdu.Inst) (bits uint64, ok bool) {
 	if bits, ok = a.bits[pdu.NoInst]; ok {
 		return bits, true
@@ -63,7 +62,7 @@ func as(from, to pdu.Type, bits uint64) uint64 {
 	return derivedtest.Exactly(from, bits).As(to)
 }
 
-// less orders numbers of a type. What is not a number is not less than anything.
+// lessThan orders numbers of a type. NaN is not less than any number.
 func lessThan(t pdu.Type, x, y uint64) bool {
 	if t == pdu.TypeFloat || t == pdu.TypeDouble {
 		return t.Float64(x) < t.Float64(y)
@@ -212,8 +211,8 @@ func shared(operands []modelled) func(now *moment) ([]pdu.Inst, bool) {
 	}
 }
 
-// paired computes something of the values of operands instance by instance. An instance that one lacks is left out; of
-// errors the first is the result.
+// paired computes a function of the values of operands, instance by instance. An instance that an operand lacks is left
+// out. The first error of an operand is the result.
 func paired(operands []modelled, compute func(values []uint64) uint64) func(now *moment) answer {
 	return func(now *moment) (a answer) {
 		var all []answer
@@ -544,8 +543,8 @@ func (r modeller) matched(x modelled) modelled {
 	return m
 }
 
-// The functions of our own give what they mean, in random expressions over random samples: with errors, without values,
-// with numbers that are not finite and instances in any order.
+// Functions that libpcp lacks have the values of the model, in random expressions over random samples: with errors,
+// without values, with numbers that are not finite and instances in any order.
 func TestFunctionsFollowTheModel(t *testing.T) {
 	r := modeller{rand.New(rand.NewPCG(18, 1))}
 	cat := derivedtest.NewCatalog(t)

@@ -22,7 +22,7 @@ import (
 //	TYPE semantics units [indom]
 //
 // or its error. A line `let NAME = EXPR` defines a metric that all expressions of the file may use,
-// also those before it. The metrics of the collector are in catalog_test.go. -update writes what the
+// also those before it. The metrics of the collector are those of package derivedtest. -update writes what the
 // checker says.
 func TestCheck(t *testing.T) {
 	files, err := filepath.Glob("testdata/check/*.txt")
@@ -99,7 +99,7 @@ func written(d pdu.Desc) string {
 	return text
 }
 
-// Each rule of the catalogue is broken by its example, and by nothing else in it.
+// The example of each rule breaks this rule, and no other one.
 func TestCatalogue(t *testing.T) {
 	require.Len(t, ruleTexts, int(RuleWindowChange)+1)
 	used := []*Definition{
@@ -157,7 +157,7 @@ func TestErrorSpan(t *testing.T) {
 	}
 }
 
-// Only errors that the appearance of a metric can heal are called unbound.
+// Unbound is true only for errors that disappear when a metric appears.
 func TestErrorUnbound(t *testing.T) {
 	for expr, unbound := range map[string]bool{
 		"nosuch":                       true,
@@ -253,7 +253,7 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// Of several definitions with one name the last one counts, in the place of the first.
+// The last of several definitions with one name counts, in the place of the first.
 func TestDuplicateName(t *testing.T) {
 	set := NewSet(Language{}, []*Definition{
 		parsed(t, "a", "1"), parsed(t, "b", "a"), parsed(t, "a", "1.5"),
@@ -285,7 +285,7 @@ func (c asked) Desc(name string) (pdu.Desc, error) {
 	return c.Catalog.Desc(name)
 }
 
-// A collector is never asked for what would be our own metrics, nor for the operand that a static
+// A collector is never asked for names below the prefix, nor for the operand that a static
 // guard does not select.
 func TestNotAsked(t *testing.T) {
 	cat := asked{derivedtest.NewCatalog(t), map[string]bool{}}

@@ -9,7 +9,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// What PCP 7.2.2 makes of instance domain configuration files: sample.bin (29.2) and sampledso.bin (30.2),
+// Results of PCP 7.2.2 for instance domain configuration files: sample.bin (29.2) and sampledso.bin (30.2),
 // sample.colour (29.1) and sampledso.colour (30.1) were added beside each. An error made it forget the whole file.
 func TestInDomMaps(t *testing.T) {
 	bin, bin2 := pdu.NewInDom(29, 2), pdu.NewInDom(30, 2)

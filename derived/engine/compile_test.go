@@ -53,7 +53,7 @@ func parse(tb testing.TB, name, text string) *check.Definition {
 	return d
 }
 
-// What one definition takes from samples before is not what another one takes, wherever their trees lie.
+// Steps of older samples are not mixed up between definitions, wherever their trees are in memory.
 func TestCompileApart(t *testing.T) {
 	cat := derivedtest.NewCatalog(t)
 	texts := []string{"delta(bin + 1)", "delta(bin * 2)", "delta(-bin)"}
@@ -118,7 +118,7 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// dated is a sample of which only the time is known.
+// dated is a sample with nothing but a time.
 type dated struct {
 	Sample
 	at time.Time

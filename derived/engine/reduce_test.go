@@ -14,7 +14,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// An element in its place is the one that sorting puts there, and those before it come before it.
+// selectNth puts the element in its place that sorting puts there, and no greater one before it.
 func TestSettle(t *testing.T) {
 	r := rand.New(rand.NewPCG(18, 3))
 	for range 2000 {

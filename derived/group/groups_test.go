@@ -106,7 +106,7 @@ func TestGroupsAreForgotten(t *testing.T) {
 	assert.True(t, ok)
 }
 
-// A clock that is set, or an agent that nobody asks for long, costs nobody his numbers.
+// No group loses its number because the clock was set, or because no client has fetched for long.
 func TestGroupsSurviveAClockThatIsSet(t *testing.T) {
 	g := newGrouper(t)
 	a := g.at(when(0), "a", "rare")[0]
@@ -120,7 +120,7 @@ func TestGroupsSurviveAClockThatIsSet(t *testing.T) {
 	assert.True(t, ok)
 }
 
-// A group that was used in a future that is none is not listed for years, and is forgotten in its time.
+// A group that was used while the clock was years ahead is not listed for years, and is forgotten in its time.
 func TestGroupsOfAClockThatWasAhead(t *testing.T) {
 	g := newGrouper(t)
 	g.at(when(0), "x")
@@ -157,8 +157,7 @@ func TestGroupsThatAreRestored(t *testing.T) {
 	assert.Equal(t, []pdu.Inst{first}, again.at(when(1001), "costarring"))
 }
 
-// Of a hundred thousand names over time, and of one that is new at each sample, so many are remembered as a domain may
-// have.
+// A hundred thousand names over time, of which one is new in each sample, do not make more groups than the limit.
 func TestGroupsAreBounded(t *testing.T) {
 	g := newGrouper(t)
 	heap := func() uint64 {
@@ -178,7 +177,7 @@ func TestGroupsAreBounded(t *testing.T) {
 	assert.Less(t, after-min(before, after), uint64(16<<20), "bytes")
 }
 
-// As many as are in use are remembered, however many that are.
+// All groups in use are remembered, even if they exceed the limit.
 func TestMoreGroupsInUseThanAreRemembered(t *testing.T) {
 	g := newGrouper(t)
 	keys := make([]string, 2*maxGroups)
@@ -194,7 +193,7 @@ func TestMoreGroupsInUseThanAreRemembered(t *testing.T) {
 	assert.LessOrEqual(t, len(g.domainGroups(kinds).byName), 2*maxGroups+1)
 }
 
-// A key that is another one at each sample for each instance: the latest are listed, and no more than there may be.
+// If each sample has new keys for all instances, the latest groups are listed, within the limit.
 func TestFarTooManyGroups(t *testing.T) {
 	g := newGrouper(t)
 	const each = maxListed / 20

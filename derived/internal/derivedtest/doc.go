@@ -1,3 +1,3 @@
-// Package derivedtest has what the tests of several packages below derived use: the metrics of a collector, numbers with an exact
-// model of arithmetic, lists of instances, and golden files.
+// Package derivedtest has what the tests of several packages below derived use: the metrics of a collector, numbers
+// with an exact model of arithmetic, lists of instances, and golden files.
 package derivedtest
