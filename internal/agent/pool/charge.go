@@ -12,18 +12,18 @@ import (
 // chargeAgents puts down to the agents of a request what time of pmcd it took, and notes it in the answer. pmcd does one thing at a
 // time, and does not ask us for anything while it works on a fetch.
 func (p *Pool) chargeAgents(c *connection, a *Answer) {
-	a.Began, a.PMCDTime, a.AgentTime = p.slow.Fetched(c.sent, a.Columns.Time, a.Arrived)
+	a.Began, a.PMCDTime, a.AgentTime = p.slow.RecordFetch(c.sent, a.Columns.Time, a.Arrived)
 	p.figures.UpstreamBusy.Add(int64(a.PMCDTime))
-	r := slow.Request{Took: a.AgentTime, Ended: a.Arrived}
-	if c.request.AddAccounts(&r); r.Of == nil {
+	r := slow.Request{AgentTime: a.AgentTime, Ended: a.Arrived}
+	if c.request.AddBudgets(&r); r.Budgets == nil {
 		return
 	}
 	for i := range a.Columns.Sets {
-		if domain := a.Columns.Sets[i].PMID.Domain(); a.Columns.Sets[i].Code >= 0 && !slices.Contains(r.Spoke, domain) {
-			r.Spoke = append(r.Spoke, domain)
+		if domain := a.Columns.Sets[i].PMID.Domain(); a.Columns.Sets[i].Code >= 0 && !slices.Contains(r.HaveValues, domain) {
+			r.HaveValues = append(r.HaveValues, domain)
 		}
 	}
-	slowed, recovered := p.slow.Note(r)
+	slowed, recovered := p.slow.Charge(r)
 	p.logSlowAgents(r, slowed, recovered)
 }
 
@@ -34,20 +34,20 @@ type lookupGate struct{ *Pool }
 func (p lookupGate) Ask(req pdu.Message) pdu.Code {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.slow.Ask(req, p.now())
+	return p.slow.AdmitLookup(req, p.now())
 }
 
 // Answered implements [pmapi.Gate].
 func (p lookupGate) Answered(req pdu.Message, code pdu.Code) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.logSlowAgents(p.slow.Reply(req, code, p.now()))
+	p.logSlowAgents(p.slow.RecordReply(req, code, p.now()))
 }
 
 // logSlowAgents tells of agents that are slow from now on, and of those that are no more.
-func (p *Pool) logSlowAgents(r slow.Request, slowed, recovered []slow.Account) {
-	remark := func(level logrus.Level, of slow.Account, text string) {
-		p.mu.Remark(level, logrus.Fields{"domain": of, "request": of.Kind, "duration": r.Took}, text)
+func (p *Pool) logSlowAgents(r slow.Request, slowed, recovered []slow.Budget) {
+	remark := func(level logrus.Level, of slow.Budget, text string) {
+		p.mu.Remark(level, logrus.Fields{"domain": of, "request": of.Kind, "duration": r.AgentTime}, text)
 	}
 	for _, of := range slowed {
 		remark(logrus.WarnLevel, of, "agent is slow, sampling it less often")
@@ -55,5 +55,5 @@ func (p *Pool) logSlowAgents(r slow.Request, slowed, recovered []slow.Account) {
 	for _, of := range recovered {
 		remark(logrus.InfoLevel, of, "agent is no longer slow")
 	}
-	p.figures.SlowAgents.Store(int64(p.slow.BackingOff()))
+	p.figures.SlowAgents.Store(int64(p.slow.CountSlowAgents()))
 }

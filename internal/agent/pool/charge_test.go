@@ -31,7 +31,7 @@ func TestFetchBehindASlowOne(t *testing.T) {
 	charge(2, now, 4*time.Second+slow.Long-1, arrived)
 	charge(3, arrived, -time.Hour, arrived.Add(time.Millisecond))
 	charge(4, arrived, time.Hour, arrived.Add(time.Millisecond)) // pmcd's clock may be set
-	assert.Equal(t, []slow.Account{slow.Of(slow.Values, 1)}, slices.Collect(maps.Keys(s.slow.Agents)))
+	assert.Equal(t, []slow.Budget{slow.AgentBudget(slow.Values, 1)}, slices.Collect(maps.Keys(s.slow.States)))
 }
 
 // What is looked up is charged, too: who is slow with that is left alone with that, and nothing else.

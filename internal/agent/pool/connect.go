@@ -202,7 +202,7 @@ func (p *Pool) EndSession() {
 	}
 	p.lookupConn, p.session = nil, 0
 	p.spareLast, p.resend = false, false
-	p.slow.Disconnected()
+	p.slow.ForgetLookup()
 	p.lastRefusal = ""
 	p.options.Disconnected()
 	wait.Signal(p.options.Ready)

@@ -24,8 +24,8 @@ type Request interface {
 	// PMIDs are the metrics to fetch.
 	PMIDs() []pdu.PMID
 
-	// AddAccounts adds the accounts that the time of pmcd is charged to: none if nobody is.
-	AddAccounts(r *slow.Request)
+	// AddBudgets adds the accounts that the time of pmcd is charged to: none if nobody is.
+	AddBudgets(r *slow.Request)
 }
 
 // Answer is the outcome of a request. Without Columns pmcd has refused it, or its connection has ended.
@@ -173,7 +173,7 @@ func (p *Pool) handleReply(a reply, now time.Time) {
 	outcome := Answer{Columns: a.res, Arrived: now}
 	if a.err == nil {
 		p.figures.UpstreamTime.Record(now.Sub(c.sent), 1)
-		outcome.BlockedBefore = p.slow.Total
+		outcome.BlockedBefore = p.slow.Blocked
 		p.chargeAgents(c, &outcome)
 		p.recordChanges(c, a.res.Changes)
 	} else {

@@ -21,7 +21,7 @@ type Options struct {
 
 	Limit int           // bytes of an answer to a fetch, at most
 	Lock  *Lock         // of the pool, and of all that Answered, Free and Disconnected use
-	Slow  slow.Agents   // the pool writes it
+	Slow  slow.States   // the pool writes it
 	Ready chan struct{} // becomes ready when there are PoolEvents
 
 	// Answered takes the answer to a request. The pool calls it once for each request that it has sent, with the lock.
@@ -64,7 +64,7 @@ type Pool struct {
 	replies     []reply // scratch space
 	lastRefusal string  // the last that was logged in this session
 	events      Events
-	slow        slow.Ledger
+	slow        slow.Tracker
 }
 
 // Events is what has happened since TakeEvents was called before.
@@ -81,7 +81,7 @@ func New(o Options) *Pool {
 	return &Pool{
 		options: o, log: o.Log, figures: o.Figures, now: o.Now, mu: o.Lock,
 		wake: make(chan struct{}, 1), newSlots: make(chan int, connections+1),
-		fetchLimit: pmapi.WithLimit(o.Limit), slow: slow.Ledger{Agents: o.Slow},
+		fetchLimit: pmapi.WithLimit(o.Limit), slow: slow.Tracker{States: o.Slow},
 	}
 }
 
@@ -103,14 +103,14 @@ func (p *Pool) Drain() (last predict.TimeRange, all time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.takeAnswers(nil)
-	return p.slow.PMCD, p.slow.Stood(p.now())
+	return p.slow.LastBlocked, p.slow.BlockedBy(p.now())
 }
 
 // RecordRequest notes that a request has come from pmcd, which does one thing at a time.
 func (p *Pool) RecordRequest(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.slow.Requested(now)
+	p.slow.RecordRequest(now)
 }
 
 // ExpectChange is told what is being announced to all clients of pmcd, of which we are one.

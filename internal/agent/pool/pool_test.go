@@ -48,12 +48,12 @@ type request []pdu.PMID
 
 func (r request) PMIDs() []pdu.PMID { return r }
 
-func (r request) AddAccounts(to *slow.Request) {
-	if to.Took < slow.Long {
+func (r request) AddBudgets(to *slow.Request) {
+	if to.AgentTime < slow.Long {
 		return
 	}
 	for _, id := range r {
-		to.Add(slow.Accounts([]int{id.Domain()}))
+		to.AddBudgets(slow.Budgets([]int{id.Domain()}))
 	}
 }
 
@@ -75,7 +75,7 @@ func newSending(tb testing.TB, change ...func(*Options)) *sending {
 	log, hook := logtest.NewNullLogger()
 	s := &sending{tb: tb, log: hook}
 	o := Options{
-		Limit: pdu.ClientLimit, Lock: NewLock(log), Slow: make(slow.Agents), Ready: make(chan struct{}, 1),
+		Limit: pdu.ClientLimit, Lock: NewLock(log), Slow: make(slow.States), Ready: make(chan struct{}, 1),
 		Answered: func(_ Request, a Answer) {
 			s.under--
 			s.answers = append(s.answers, a)

@@ -9,7 +9,7 @@
 //	                                                                 many instances does not keep others waiting
 //	apart                 with operands of agents in quarantine      on the last connection, one set of agents at a time
 //
-// Between Next and Ended a fetch is on its way. A series is in one place at most, and may wait for its next sample while an
+// Between Next and EndFetch a fetch is on its way. A series is in one place at most, and may wait for its next sample while an
 // earlier fetch for it is on its way.
 package queue
 
@@ -27,8 +27,8 @@ const (
 	// more than that are on their way over all connections together: pmcd serves them one after the other before anybody else.
 	MaxValues = 10000
 
-	// FewValues need not wait for that.
-	FewValues = 1000
+	// MaxUrgent need not wait for that.
+	MaxUrgent = 1000
 )
 
 // Series is what waits.
@@ -53,42 +53,42 @@ func (m *Member) Idle() bool { return !m.Waiting && m.Outstanding == 0 }
 // Fetch is one for some series, or for what shows whether an agent of theirs is slow.
 type Fetch[S Series] struct {
 	*operand.Batch[S]
-	Charged []slow.Account // agents in quarantine that it is for; nil: of none that is
-	Probes  []slow.Account // it is for one agent of these alone and brings no sample: series wait for it; nil: it is for series
-	values  int            // of many or wide
+	Charged []slow.Budget // agents in quarantine that it is for; nil: of none that is
+	Probes  []slow.Budget // it is for one agent of these alone and brings no sample: series wait for it; nil: it is for series
+	values  int           // of many or wide
 }
 
 // PMIDs are the operands of a fetch.
 func (f *Fetch[S]) PMIDs() []pdu.PMID { return f.IDs }
 
-// AddAccounts adds to a request those who are charged for a fetch: agents in quarantine that it is for, else, if it took long, the agents of its series.
-func (f *Fetch[S]) AddAccounts(r *slow.Request) {
-	if r.Of = f.Charged; r.Of != nil || r.Took < slow.Long {
+// AddBudgets adds to a request those who are charged for a fetch: agents in quarantine that it is for, else, if it took long, the agents of its series.
+func (f *Fetch[S]) AddBudgets(r *slow.Request) {
+	if r.Budgets = f.Charged; r.Budgets != nil || r.AgentTime < slow.Long {
 		return
 	}
 	for _, s := range f.Sources {
-		r.Add(s.Agents())
+		r.AddBudgets(s.Agents())
 	}
 }
 
 // Queue is the series that wait. The zero value is not usable.
 type Queue[S Series] struct {
-	agents   slow.Agents
-	few      []S
-	many     []S
-	wide     []S
-	apart    []S
-	wideNext bool // the last fetch for many or wide was for many
-	under    int  // values on their way that were not few
-	batches  operand.BatchCache[S]
+	agents      slow.States
+	urgent      []S
+	bulk        []S
+	large       []S
+	quarantined []S
+	largeNext   bool // the last fetch for many or wide was for many
+	outstanding int  // values on their way that were not few
+	batches     operand.BatchCache[S]
 }
 
 // New makes an empty queue. What is known of slow agents may change meanwhile.
-func New[S Series](agents slow.Agents) Queue[S] { return Queue[S]{agents: agents} }
+func New[S Series](agents slow.States) Queue[S] { return Queue[S]{agents: agents} }
 
 // Add has those of some series fetched together that are wanted, all of them idle. It reports whether there is one.
 func (q *Queue[S]) Add(series []S, wanted func(S) bool) (added bool) {
-	values, before := 0, len(q.many)
+	values, before := 0, len(q.bulk)
 	for _, s := range series {
 		if !wanted(s) {
 			continue
@@ -96,9 +96,9 @@ func (q *Queue[S]) Add(series []S, wanted func(S) bool) (added bool) {
 		added = true
 		values += q.enqueue(s)
 	}
-	if values <= FewValues {
-		q.few = append(q.few, q.many[before:]...)
-		q.many = slices.Delete(q.many, before, len(q.many))
+	if values <= MaxUrgent {
+		q.urgent = append(q.urgent, q.bulk[before:]...)
+		q.bulk = slices.Delete(q.bulk, before, len(q.bulk))
 	}
 	return added
 }
@@ -109,11 +109,11 @@ func (q *Queue[S]) enqueue(s S) int {
 	values := s.Size()
 	switch {
 	case q.agents.Suspected(s.Agents()...):
-		q.apart = append(q.apart, s)
-	case values > FewValues:
-		q.wide = append(q.wide, s)
+		q.quarantined = append(q.quarantined, s)
+	case values > MaxUrgent:
+		q.large = append(q.large, s)
 	default:
-		q.many = append(q.many, s)
+		q.bulk = append(q.bulk, s)
 		return values
 	}
 	return 0
@@ -128,9 +128,9 @@ func (q *Queue[S]) Requeue(series ...S) {
 	}
 }
 
-// Leave drops those that wait apart and are not to be asked for any more.
-func (q *Queue[S]) Leave(which func(S) bool) {
-	q.apart = slices.DeleteFunc(q.apart, func(s S) bool {
+// DropQuarantined drops those that wait apart and are not to be asked for any more.
+func (q *Queue[S]) DropQuarantined(which func(S) bool) {
+	q.quarantined = slices.DeleteFunc(q.quarantined, func(s S) bool {
 		drop := which(s)
 		s.InQueue().Waiting = !drop
 		return drop
@@ -138,10 +138,10 @@ func (q *Queue[S]) Leave(which func(S) bool) {
 }
 
 // Waiting are all series that wait.
-func (q *Queue[S]) Waiting() []S { return slices.Concat(q.few, q.many, q.wide, q.apart) }
+func (q *Queue[S]) Waiting() []S { return slices.Concat(q.urgent, q.bulk, q.large, q.quarantined) }
 
-// Forget drops all that waits.
-func (q *Queue[S]) Forget() {
+// Clear drops all that waits.
+func (q *Queue[S]) Clear() {
 	for _, s := range q.Waiting() {
 		s.InQueue().Waiting = false
 	}
@@ -156,24 +156,24 @@ func (q *Queue[S]) ForgetBatches() { q.batches.Clear() }
 func (q *Queue[S]) Next(forAll, forSlow bool, operands int) (next *Fetch[S], ok bool) {
 	var f Fetch[S]
 	switch {
-	case forSlow && len(q.apart) > 0:
-		q.nextApart(&f, operands)
-	case forAll && len(q.few) > 0:
-		f.Batch = q.batches.Batch(q.few, operands, MaxValues)
-		q.few = slices.Delete(q.few, 0, len(f.Sources))
-	case forAll && len(q.many)+len(q.wide) > 0 && q.under < MaxValues:
-		from := &q.many
-		if len(q.many) == 0 || len(q.wide) > 0 && q.wideNext {
-			from = &q.wide
+	case forSlow && len(q.quarantined) > 0:
+		q.nextQuarantined(&f, operands)
+	case forAll && len(q.urgent) > 0:
+		f.Batch = q.batches.Batch(q.urgent, operands, MaxValues)
+		q.urgent = slices.Delete(q.urgent, 0, len(f.Sources))
+	case forAll && len(q.bulk)+len(q.large) > 0 && q.outstanding < MaxValues:
+		from := &q.bulk
+		if len(q.bulk) == 0 || len(q.large) > 0 && q.largeNext {
+			from = &q.large
 		}
 		f.Batch = q.batches.Batch(*from, operands, MaxValues)
 		f.values = f.Size()
-		if q.under > 0 && q.under+f.values > MaxValues {
+		if q.outstanding > 0 && q.outstanding+f.values > MaxValues {
 			return nil, false
 		}
-		q.under += f.values
+		q.outstanding += f.values
 		*from = slices.Delete(*from, 0, len(f.Sources))
-		q.wideNext = from == &q.many
+		q.largeNext = from == &q.bulk
 	default:
 		return nil, false
 	}
@@ -186,9 +186,9 @@ func (q *Queue[S]) Next(forAll, forSlow bool, operands int) (next *Fetch[S], ok 
 	return &fetch, true
 }
 
-// nextApart fills a fetch for series in quarantine, or for what shows which of their agents are slow.
-func (q *Queue[S]) nextApart(f *Fetch[S], operands int) {
-	taken, charged, probe := slow.Choose(q.agents, q.apart, operands)
+// nextQuarantined fills a fetch for series in quarantine, or for what shows which of their agents are slow.
+func (q *Queue[S]) nextQuarantined(f *Fetch[S], operands int) {
+	taken, charged, probe := slow.ChooseNext(q.agents, q.quarantined, operands)
 	f.Batch, f.Charged = q.batches.Batch(taken, math.MaxInt, math.MaxInt), charged
 	if probe {
 		f.Probes = taken[0].Agents()
@@ -197,20 +197,20 @@ func (q *Queue[S]) nextApart(f *Fetch[S], operands int) {
 		for _, s := range taken {
 			s.InQueue().Waiting = false
 		}
-		q.apart = slices.DeleteFunc(q.apart, func(s S) bool { return !s.InQueue().Waiting })
+		q.quarantined = slices.DeleteFunc(q.quarantined, func(s S) bool { return !s.InQueue().Waiting })
 	}
-	q.agents.Begin(charged)
+	q.agents.SetOutstanding(charged)
 }
 
-// Ended notes that a fetch is not on its way any more, whatever came of it. What waited for a probe that was not quick is fetched
+// EndFetch notes that a fetch is not on its way any more, whatever came of it. What waited for a probe that was not quick is fetched
 // when somebody wants it again.
-func (q *Queue[S]) Ended(f *Fetch[S]) {
+func (q *Queue[S]) EndFetch(f *Fetch[S]) {
 	for _, s := range f.Sources {
 		s.InQueue().Outstanding--
 	}
-	q.under -= f.values
-	q.agents.Answered(f.Charged)
+	q.outstanding -= f.values
+	q.agents.ClearOutstanding(f.Charged)
 	if f.Probes != nil {
-		q.Leave(func(s S) bool { return slices.Equal(s.Agents(), f.Probes) })
+		q.DropQuarantined(func(s S) bool { return slices.Equal(s.Agents(), f.Probes) })
 	}
 }

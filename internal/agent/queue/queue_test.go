@@ -18,17 +18,17 @@ type wave struct {
 	Member
 	descs  []pdu.Desc
 	values int
-	agents []slow.Account
+	agents []slow.Budget
 }
 
-func (w *wave) Operands() []pdu.Desc   { return w.descs }
-func (w *wave) Size() int              { return w.values }
-func (w *wave) Width() int             { return len(w.descs) }
-func (w *wave) Agents() []slow.Account { return w.agents }
+func (w *wave) Operands() []pdu.Desc  { return w.descs }
+func (w *wave) Size() int             { return w.values }
+func (w *wave) Width() int            { return len(w.descs) }
+func (w *wave) Agents() []slow.Budget { return w.agents }
 
 // waveOf has operands of some agents, one of each.
 func waveOf(item, values int, domains ...int) *wave {
-	w := &wave{values: values, agents: slow.Accounts(domains)}
+	w := &wave{values: values, agents: slow.Budgets(domains)}
 	for _, d := range domains {
 		w.descs = append(w.descs, pdu.Desc{PMID: pdu.NewPMID(d, 0, item), Type: pdu.TypeU64, InDom: pdu.NoInDom})
 	}
@@ -41,9 +41,9 @@ const operands = 4000
 
 // What somebody asks for who is about to fetch goes first, and waits for nothing; of many values one fetch's worth is on its way.
 func TestNext(t *testing.T) {
-	q := New[*wave](make(slow.Agents))
-	big, more, half := waveOf(1, MaxValues-1, 60), waveOf(2, MaxValues-1, 60), waveOf(3, FewValues+1, 60)
-	one, two := waveOf(4, FewValues, 60), waveOf(5, 1, 60)
+	q := New[*wave](make(slow.States))
+	big, more, half := waveOf(1, MaxValues-1, 60), waveOf(2, MaxValues-1, 60), waveOf(3, MaxUrgent+1, 60)
+	one, two := waveOf(4, MaxUrgent, 60), waveOf(5, 1, 60)
 	for _, wanted := range [][]*wave{{big, more}, {half}, {one}, {two}} {
 		assert.True(t, q.Add(wanted, idle))
 	}
@@ -65,15 +65,15 @@ func TestNext(t *testing.T) {
 	first := next(big)
 	_, ok = q.Next(true, false, operands)
 	assert.False(t, ok, "too many values are on their way")
-	q.Ended(few)
+	q.EndFetch(few)
 	assert.True(t, one.Idle() && two.Idle())
 	assert.True(t, q.Add([]*wave{two}, idle))
-	q.Ended(next(two))
+	q.EndFetch(next(two))
 	_, ok = q.Next(true, false, operands)
 	assert.False(t, ok, "as many still are")
-	q.Ended(first)
-	q.Ended(next(more))
-	q.Ended(next(half))
+	q.EndFetch(first)
+	q.EndFetch(next(more))
+	q.EndFetch(next(half))
 	assert.Empty(t, q.Waiting())
 	_, ok = q.Next(true, true, operands)
 	assert.False(t, ok)
@@ -82,22 +82,22 @@ func TestNext(t *testing.T) {
 // An agent that suddenly has many instances does not keep others waiting, however many metrics it has, and they do not keep it
 // waiting for ever.
 func TestWideByTurns(t *testing.T) {
-	q := New[*wave](make(slow.Agents))
+	q := New[*wave](make(slow.States))
 	var wide, others []*wave
 	for i := range 60 {
 		wide = append(wide, waveOf(i, MaxValues/2+1, 61))
 	}
 	for i := range 40 {
-		others = append(others, waveOf(i, FewValues, 60))
+		others = append(others, waveOf(i, MaxUrgent, 60))
 	}
-	beside := waveOf(50, FewValues, 60)
+	beside := waveOf(50, MaxUrgent, 60)
 	q.Add(append(slices.Clone(wide), beside), idle)
 	q.Add(others, idle)
 	for i, want := range [][]*wave{{beside}, others[:10], wide[:1], others[10:20], wide[1:2], others[20:30], wide[2:3], others[30:], wide[3:4], wide[4:5]} {
 		f, ok := q.Next(true, false, operands)
 		require.True(t, ok, i)
 		assert.Equal(t, want, f.Sources, i)
-		q.Ended(f)
+		q.EndFetch(f)
 	}
 	q.Add(others, idle)
 	f, ok := q.Next(true, false, operands)
@@ -109,22 +109,22 @@ func TestWideByTurns(t *testing.T) {
 
 // What was on a connection that is lost is fetched again, and nothing is when its session has ended.
 func TestRequeueAndForget(t *testing.T) {
-	q := New[*wave](make(slow.Agents))
+	q := New[*wave](make(slow.States))
 	lost, coming := waveOf(1, 1, 60), waveOf(2, 1, 60)
 	coming.Outstanding = 1
 	q.Requeue(lost, coming)
 	assert.Equal(t, []*wave{lost}, q.Waiting())
-	q.Forget()
+	q.Clear()
 	assert.Empty(t, q.Waiting())
 	assert.True(t, lost.Idle())
 }
 
 // suspects knows that a sample of some agents' operands took long.
-func suspects(t *testing.T, domains ...int) slow.Agents {
+func suspects(t *testing.T, domains ...int) slow.States {
 	t.Helper()
-	known := make(slow.Agents)
-	of := slow.Accounts(domains)
-	known.Note(slow.Request{Of: of, Took: time.Second, Ended: time.Unix(1_000_000, 0)})
+	known := make(slow.States)
+	of := slow.Budgets(domains)
+	known.Charge(slow.Request{Budgets: of, AgentTime: time.Second, Ended: time.Unix(1_000_000, 0)})
 	require.True(t, known.Suspected(of[len(of)-1]))
 	return known
 }
@@ -147,7 +147,7 @@ func TestApart(t *testing.T) {
 		require.True(t, ok)
 		if f.Probes == nil {
 			assert.Equal(t, []*wave{one, other}, f.Sources)
-			q.Ended(f)
+			q.EndFetch(f)
 			continue
 		}
 		probes++
@@ -155,7 +155,7 @@ func TestApart(t *testing.T) {
 		assert.Empty(t, f.Sources)
 		assert.Len(t, f.IDs, 1)
 		assert.True(t, both.Waiting, "a probe brings no sample")
-		q.Ended(f)
+		q.EndFetch(f)
 		assert.True(t, both.Idle())
 	}
 	assert.Equal(t, 1, probes)
@@ -185,14 +185,14 @@ func TestRandomQueues(t *testing.T) {
 			case 2:
 				if len(under) > 0 {
 					at := rnd.IntN(len(under))
-					q.Ended(under[at])
+					q.EndFetch(under[at])
 					if rnd.IntN(3) == 0 {
 						q.Requeue(under[at].Sources...)
 					}
 					under = slices.Delete(under, at, at+1)
 				}
 			case 3:
-				q.Leave(func(*wave) bool { return rnd.IntN(5) == 0 })
+				q.DropQuarantined(func(*wave) bool { return rnd.IntN(5) == 0 })
 			}
 			waiting := q.Waiting()
 			values := 0
@@ -223,7 +223,7 @@ func TestRandomQueues(t *testing.T) {
 		for rounds := 0; len(q.Waiting())+len(under) > 0; rounds++ {
 			require.Less(t, rounds, 1000, "seed %d: %d wait for ever", seed, len(q.Waiting()))
 			for _, f := range under {
-				q.Ended(f)
+				q.EndFetch(f)
 			}
 			under = under[:0]
 			if f, ok := q.Next(true, true, 3); ok {

@@ -17,7 +17,7 @@ const (
 	second = time.Second
 )
 
-func agent(domain int) Account { return Of(Values, domain) }
+func agent(domain int) Budget { return AgentBudget(Values, domain) }
 
 // Agents are slow when several requests in a row were, that they had alone, and get a tenth of pmcd's time then.
 func TestAgents(t *testing.T) {
@@ -41,7 +41,7 @@ func TestAgents(t *testing.T) {
 		{"slow together, then alone", []fetch{{both, 2 * second, false}, {one, 2 * second, false}}, both, 18 * second},
 		{"slow again after a rest", []fetch{{one, second, false}, {one, 3 * second, false}, {one, 2 * second, false}}, one, 18 * second},
 		{"slow after silence", []fetch{{one, 5 * second, false}, {one, 0, true}, {one, 5 * second, false}}, one, 90 * second},
-		{"one incident", []fetch{{one, Long, false}, {one, incident - 1, false}}, one, 0},
+		{"one incident", []fetch{{one, Long, false}, {one, incidentTime - 1, false}}, one, 0},
 		{"several in one", []fetch{{one, second, false}, {one, second / 2, false}, {one, second/2 - 1, false}}, one, 0},
 		{"too long for one", []fetch{{one, second, false}, {one, second / 2, false}, {one, second / 2, false}}, one, 18 * second},
 		{"one, then quick", []fetch{{one, second, false}, {one, 0, false}}, nil, 0},
@@ -51,24 +51,24 @@ func TestAgents(t *testing.T) {
 		{"slow, then quick", []fetch{{one, second, false}, {one, second, false}, {one, ms, false}}, nil, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			s := make(Agents)
+			s := make(States)
 			now := time.Now()
-			slow := map[Account]bool{}
+			slow := map[Budget]bool{}
 			for _, f := range row.fetches {
-				r := Request{Took: f.took, Mixed: len(f.agents) > 1}
+				r := Request{AgentTime: f.took, Mixed: len(f.agents) > 1}
 				for _, d := range f.agents {
-					r.Of = append(r.Of, agent(d))
+					r.Budgets = append(r.Budgets, agent(d))
 				}
-				for s.Resting(now, r.Of...) {
+				for s.Resting(now, r.Budgets...) {
 					now = now.Add(ms)
 				}
-				s.Begin(r.Of)
+				s.SetOutstanding(r.Budgets)
 				now = now.Add(f.took)
 				r.Ended = now
 				if !f.silent {
-					r.Spoke = f.agents
+					r.HaveValues = f.agents
 				}
-				slowed, recovered := s.Note(r)
+				slowed, recovered := s.Charge(r)
 				for _, of := range slowed {
 					slow[of] = true
 				}
@@ -78,7 +78,7 @@ func TestAgents(t *testing.T) {
 				if slow[agent(1)] {
 					assert.True(t, s.Resting(now.Add(time.Hour), agent(1)), "nobody knows how long it will take")
 				}
-				s.Answered(r.Of)
+				s.ClearOutstanding(r.Budgets)
 			}
 			var apart []int
 			for d := range 4 {
@@ -90,9 +90,9 @@ func TestAgents(t *testing.T) {
 			assert.Equal(t, row.rest > 0, slow[agent(1)])
 			if row.rest > 0 {
 				assert.True(t, s.Resting(now.Add(row.rest-10), agent(1), agent(3)))
-				assert.Positive(t, s.BackingOff())
+				assert.Positive(t, s.CountSlowAgents())
 			} else {
-				assert.Zero(t, s.BackingOff())
+				assert.Zero(t, s.CountSlowAgents())
 			}
 			assert.False(t, s.Resting(now.Add(row.rest), agent(1), agent(3)))
 			assert.False(t, s.Resting(now, agent(2)), "it was never slow alone")
@@ -115,7 +115,7 @@ func TestShareOfPMCD(t *testing.T) {
 		{[]time.Duration{300 * ms, 300 * ms, 300 * ms, 300 * ms, ms}, 333 * ms},
 		{[]time.Duration{900 * ms, ms}, second},
 	} {
-		s, one := make(Agents), agent(1)
+		s, one := make(States), agent(1)
 		begin := time.Now()
 		now, n, busy := begin, 0, time.Duration(0)
 		for now.Sub(begin) < 20*time.Minute {
@@ -125,10 +125,10 @@ func TestShareOfPMCD(t *testing.T) {
 			}
 			took := row.took[n%len(row.took)]
 			n++
-			s.Begin([]Account{one})
+			s.SetOutstanding([]Budget{one})
 			now, busy = now.Add(took), busy+took
-			s.Note(Request{Of: []Account{one}, Spoke: []int{1}, Took: took, Ended: now})
-			s.Answered([]Account{one})
+			s.Charge(Request{Budgets: []Budget{one}, HaveValues: []int{1}, AgentTime: took, Ended: now})
+			s.ClearOutstanding([]Budget{one})
 			now = now.Add(max(0, row.every-took))
 		}
 		assert.InDelta(t, 0.1, float64(busy)/float64(now.Sub(begin)), 0.015, "%v every %v", row.took, row.every)
@@ -141,19 +141,19 @@ type asker struct {
 	domains []int
 	wants   time.Duration // how often it is wanted
 
-	accounts []Account
+	accounts []Budget
 	due      time.Duration
 	waiting  bool
 	longest  time.Duration // without a sample
 	sampled  time.Duration // the last time
 }
 
-func (a *asker) Agents() []Account { return a.accounts }
-func (a *asker) Width() int        { return len(a.domains) }
+func (a *asker) Agents() []Budget { return a.accounts }
+func (a *asker) Width() int       { return len(a.domains) }
 
 // collector is a pmcd that does one thing at a time for askers. What an operand of an agent takes is told by who asks.
 type collector struct {
-	Agents
+	States
 	askers []*asker
 	takes  func(a *asker, domains []int, n int) time.Duration // the nth time
 	now    time.Duration
@@ -165,7 +165,7 @@ type collector struct {
 func (c *collector) run(length time.Duration) {
 	start := time.Now()
 	for _, a := range c.askers {
-		a.accounts = Accounts(a.domains)
+		a.accounts = Budgets(a.domains)
 	}
 	for c.now < length {
 		var together, apart []*asker
@@ -189,34 +189,34 @@ func (c *collector) run(length time.Duration) {
 		switch {
 		case len(together) > 0:
 			for _, a := range together {
-				r.Add(a.accounts)
+				r.AddBudgets(a.accounts)
 			}
 		case len(apart) > 0:
-			served, r.Of, probe = Choose(c.Agents, apart, 4000)
-			c.Begin(r.Of)
+			served, r.Budgets, probe = ChooseNext(c.States, apart, 4000)
+			c.SetOutstanding(r.Budgets)
 		default:
 			c.now += ms
 			continue
 		}
 		c.asked++
-		r.Took = ms / 10
+		r.AgentTime = ms / 10
 		for _, a := range served {
 			asked := a.domains
 			if probe {
-				asked = []int{r.Of[0].Domain}
+				asked = []int{r.Budgets[0].Domain}
 			}
-			r.Took = max(r.Took, c.takes(a, asked, c.asked))
-			r.Spoke = append(r.Spoke, asked...)
+			r.AgentTime = max(r.AgentTime, c.takes(a, asked, c.asked))
+			r.HaveValues = append(r.HaveValues, asked...)
 		}
-		c.now += r.Took
-		if r.Took >= Long {
-			c.busy += r.Took
+		c.now += r.AgentTime
+		if r.AgentTime >= Long {
+			c.busy += r.AgentTime
 		}
 		r.Ended = start.Add(c.now)
-		c.Note(r)
-		c.Answered(r.Of)
-		if probe && r.Took < Long {
-			c.Probed(served[0].accounts)
+		c.Charge(r)
+		c.ClearOutstanding(r.Budgets)
+		if probe && r.AgentTime < Long {
+			c.RecordProbe(served[0].accounts)
 			continue
 		}
 		for _, a := range served {
@@ -295,7 +295,7 @@ func TestOthersAreNotSlow(t *testing.T) {
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			c := &collector{Agents: make(Agents), askers: row.askers, takes: row.takes}
+			c := &collector{States: make(States), askers: row.askers, takes: row.takes}
 			c.run(10 * time.Minute)
 			assert.LessOrEqual(t, float64(c.busy)/float64(c.now), row.share)
 			for _, a := range c.askers {
@@ -332,14 +332,14 @@ func TestBusy(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			begin := time.Now()
-			var b Busy
+			var b BlockedTimes
 			for _, at := range row.asked {
-				b.Requested(begin.Add(at))
+				b.RecordRequest(begin.Add(at))
 			}
-			b.LookUp(begin.Add(row.sent))
-			stood := b.Stood(begin.Add(row.now))
-			assert.Equal(t, row.want, b.LookedUp(begin.Add(row.now)))
-			assert.Equal(t, b.Total, stood, "known before the answer is noted")
+			b.StartLookup(begin.Add(row.sent))
+			stood := b.BlockedBy(begin.Add(row.now))
+			assert.Equal(t, row.want, b.EndLookup(begin.Add(row.now)))
+			assert.Equal(t, b.Blocked, stood, "known before the answer is noted")
 		})
 	}
 }
@@ -366,30 +366,30 @@ func TestLedger(t *testing.T) {
 		{"fetches", nil, nil, []pdu.Message{&pdu.Profile{}}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			l := Ledger{Agents: make(Agents)}
+			l := Tracker{States: make(States)}
 			now := time.Now()
 			ask := func(req pdu.Message, took time.Duration) {
-				require.Zero(t, l.Ask(req, now), req)
+				require.Zero(t, l.AdmitLookup(req, now), req)
 				now = now.Add(took)
-				l.Reply(req, 0, now)
+				l.RecordReply(req, 0, now)
 			}
 			for _, req := range row.slow {
 				ask(req, second)
 			}
 			for _, req := range row.refused {
-				assert.Equal(t, pdu.ErrAgain, l.Ask(req, now), req)
+				assert.Equal(t, pdu.ErrAgain, l.AdmitLookup(req, now), req)
 			}
 			for _, req := range row.allowed {
-				assert.Zero(t, l.Ask(req, now), req)
+				assert.Zero(t, l.AdmitLookup(req, now), req)
 			}
 			now = now.Add(time.Minute)
 			for _, req := range row.slow {
-				if of, _ := asked(req); len(of) == 1 {
+				if of, _ := budgetsOf(req); len(of) == 1 {
 					ask(req, 0)
 				}
 			}
 			for _, req := range row.slow {
-				assert.Equal(t, len(row.slow) == 1, l.Ask(req, now) < 0, "that are not asked again remain suspects")
+				assert.Equal(t, len(row.slow) == 1, l.AdmitLookup(req, now) < 0, "that are not asked again remain suspects")
 			}
 		})
 	}
@@ -397,41 +397,41 @@ func TestLedger(t *testing.T) {
 
 // Who has not just answered quickly is asked for one item, then for twice as many as it has answered.
 func TestTrust(t *testing.T) {
-	l := Ledger{Agents: make(Agents)}
+	l := Tracker{States: make(States)}
 	now := time.Now()
 	subtree := func(name string, items int) *pdu.PMNSNames {
 		return &pdu.PMNSNames{Names: slices.Repeat([]string{name + ".x"}, items)}
 	}
 	both := &pdu.PMNSNames{Names: append(subtree("a", 8).Names, subtree("b", 2).Names...)}
-	assert.Equal(t, pdu.ErrAgain, l.Ask(subtree("a", 2), now))
+	assert.Equal(t, pdu.ErrAgain, l.AdmitLookup(subtree("a", 2), now))
 	for _, items := range []int{1, 2, 4} {
-		require.Zero(t, l.Ask(subtree("a", items), now))
-		l.Reply(subtree("a", items), 0, now)
-		assert.Equal(t, pdu.ErrAgain, l.Ask(subtree("a", 2*items+1), now))
+		require.Zero(t, l.AdmitLookup(subtree("a", items), now))
+		l.RecordReply(subtree("a", items), 0, now)
+		assert.Equal(t, pdu.ErrAgain, l.AdmitLookup(subtree("a", 2*items+1), now))
 	}
-	assert.Equal(t, pdu.ErrAgain, l.Ask(both, now), "of the other one nothing is known")
-	require.Zero(t, l.Ask(subtree("b", 1), now))
-	l.Reply(subtree("b", 1), 0, now)
-	assert.Zero(t, l.Ask(both, now))
-	assert.Equal(t, pdu.ErrAgain, l.Ask(subtree("a", 2), now.Add(trust)), "it may be another one by now")
-	assert.Zero(t, l.Ask(subtree("pmcd", 1000), now), "pmcd answers these by itself")
+	assert.Equal(t, pdu.ErrAgain, l.AdmitLookup(both, now), "of the other one nothing is known")
+	require.Zero(t, l.AdmitLookup(subtree("b", 1), now))
+	l.RecordReply(subtree("b", 1), 0, now)
+	assert.Zero(t, l.AdmitLookup(both, now))
+	assert.Equal(t, pdu.ErrAgain, l.AdmitLookup(subtree("a", 2), now.Add(quickTime)), "it may be another one by now")
+	assert.Zero(t, l.AdmitLookup(subtree("pmcd", 1000), now), "pmcd answers these by itself")
 }
 
 // A code does not clear: pmcd has one at once for an agent that it has given up.
 func TestCodesClearNobody(t *testing.T) {
-	l := Ledger{Agents: make(Agents)}
+	l := Tracker{States: make(States)}
 	req := &pdu.InstanceReq{InDom: pdu.NewInDom(1, 0)}
 	now := time.Now()
 	for range 2 {
-		l.Ask(req, now)
+		l.AdmitLookup(req, now)
 		now = now.Add(5 * second)
-		l.Reply(req, pdu.ErrAgain, now)
+		l.RecordReply(req, pdu.ErrAgain, now)
 	}
-	assert.Equal(t, 1, l.BackingOff())
+	assert.Equal(t, 1, l.CountSlowAgents())
 	now = now.Add(time.Hour)
-	assert.Zero(t, l.Ask(req, now))
-	l.Reply(req, pdu.ErrNoAgent, now)
-	assert.Equal(t, 1, l.BackingOff())
+	assert.Zero(t, l.AdmitLookup(req, now))
+	l.RecordReply(req, pdu.ErrNoAgent, now)
+	assert.Equal(t, 1, l.CountSlowAgents())
 }
 
 // While a fetch and something that is looked up wait for each other, the time is put down to the one that pmcd was busy with,
@@ -452,18 +452,18 @@ func TestWhatPMCDWasBusyWith(t *testing.T) {
 		{"apart", request{0, second, second}, request{3 * second, 5 * second, 5 * second}, [2]time.Duration{second, 2 * second}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			var b Busy
-			b.Fetched(at(-second), pmcd.Add(-second), at(-second))
+			var b BlockedTimes
+			b.RecordFetch(at(-second), pmcd.Add(-second), at(-second))
 			var got [2]time.Duration
 			var began time.Time
 			fetch := func() {
-				began, _, got[0] = b.Fetched(at(row.fetch.sent), pmcd.Add(row.fetch.complete), at(row.fetch.noted))
+				began, _, got[0] = b.RecordFetch(at(row.fetch.sent), pmcd.Add(row.fetch.complete), at(row.fetch.noted))
 			}
-			b.LookUp(at(row.lookedUp.sent))
+			b.StartLookup(at(row.lookedUp.sent))
 			if row.fetch.noted < row.lookedUp.noted {
 				fetch()
 			}
-			got[1] = b.LookedUp(at(row.lookedUp.noted))
+			got[1] = b.EndLookup(at(row.lookedUp.noted))
 			if row.fetch.noted > row.lookedUp.noted {
 				fetch()
 			}
@@ -480,7 +480,7 @@ func TestBeganNotBefore(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	begin := time.Now()
 	at := func(d time.Duration) time.Time { return begin.Add(d) }
-	var b Busy
+	var b BlockedTimes
 	free, offset := time.Duration(0), time.Hour // when pmcd has time; by how much its clock is ahead
 	waited := 0
 	for n := range 5000 {
@@ -498,7 +498,7 @@ func TestBeganNotBefore(t *testing.T) {
 		}
 		free = began + took
 		read := free + time.Duration(random.Int64N(int64(ms)))
-		got, _, _ := b.Fetched(at(sent), at(free+offset), at(read))
+		got, _, _ := b.RecordFetch(at(sent), at(free+offset), at(read))
 		assert.False(t, got.After(at(began+ms/100)), "taken earlier than that")
 		assert.False(t, got.Before(at(sent)))
 		if began-sent > second/2 && at(began).Sub(got) < 20*ms {

@@ -31,7 +31,7 @@ func (u *Upstream) Agents(now time.Time, shown func(a *agents.Agent, resting boo
 	list := u.asked.List(u.agents)
 	resting := make([]bool, len(list))
 	for i := range list {
-		resting[i] = u.slow.Resting(now, slow.Of(slow.Values, list[i].Domain))
+		resting[i] = u.slow.Resting(now, slow.AgentBudget(slow.Values, list[i].Domain))
 	}
 	u.mu.Unlock()
 	for i := range list {

@@ -18,11 +18,11 @@ func (u *Upstream) answered(r pool.Request, a pool.Answer) {
 	if a.Columns != nil {
 		u.store(asked, a)
 		if asked.Probes != nil && a.AgentTime < slow.Long {
-			u.slow.Probed(asked.Probes)
+			u.slow.RecordProbe(asked.Probes)
 			asked.Probes = nil // they are asked for now
 		}
 	}
-	u.queue.Ended(asked)
+	u.queue.EndFetch(asked)
 	if a.Oversize != nil {
 		u.tooLong(asked, a)
 	}
@@ -34,7 +34,7 @@ func (u *Upstream) answered(r pool.Request, a pool.Answer) {
 
 // disconnected ends the session.
 func (u *Upstream) disconnected() {
-	u.queue.Forget()
+	u.queue.Clear()
 	u.maker.Reset()
 	for _, s := range u.series {
 		s.Kept.Trim(0)

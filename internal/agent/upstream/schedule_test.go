@@ -71,7 +71,7 @@ func (s *scheduling) come() {
 		return
 	}
 	s.wants = append(s.wants, asked{s.clock.Sub(s.start), waiting})
-	s.queue.Forget()
+	s.queue.Clear()
 	for _, one := range waiting {
 		one.Push(operand.Empty(s.clock, nil))
 	}
@@ -208,7 +208,7 @@ func TestFollow(t *testing.T) {
 		forget := func() {
 			u.mu.Lock()
 			defer u.mu.Unlock()
-			u.queue.Forget()
+			u.queue.Clear()
 			deep.Push(operand.Empty(u.now(), nil))
 		}
 		forget()

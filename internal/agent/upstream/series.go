@@ -20,8 +20,8 @@ type Series struct {
 	excess *excess // nil: few have any
 	ticks  bool    // Sampled is to tell of the next sample
 
-	domains []int          // of the operands; immutable
-	agents  []slow.Account // of the operands; immutable
+	domains []int         // of the operands; immutable
+	agents  []slow.Budget // of the operands; immutable
 }
 
 // excess is what a series was too much for.
@@ -42,14 +42,14 @@ func (s *Series) tooMuch() *excess {
 // NewSeries makes a series of operands, which nobody may change.
 func NewSeries(descs []pdu.Desc) *Series {
 	domains := operand.AgentsOf(descs)
-	return &Series{descs: descs, domains: domains, agents: slow.Accounts(domains)}
+	return &Series{descs: descs, domains: domains, agents: slow.Budgets(domains)}
 }
 
 // Operands implements [operand.Source].
 func (s *Series) Operands() []pdu.Desc { return s.descs }
 
 // Agents implements [slow.Asker].
-func (s *Series) Agents() []slow.Account { return s.agents }
+func (s *Series) Agents() []slow.Budget { return s.agents }
 
 // Width implements [slow.Asker].
 func (s *Series) Width() int { return len(s.descs) }

@@ -243,7 +243,7 @@ func TestPartsFollowEachOther(t *testing.T) {
 	for i := range 3 {
 		big = append(big, sampled(i, queue.MaxValues-1))
 	}
-	one, half, few := sampled(10, queue.FewValues), sampled(11, queue.FewValues+1), sampled(12, 1)
+	one, half, few := sampled(10, queue.MaxUrgent), sampled(11, queue.MaxUrgent+1), sampled(12, 1)
 	release := u.HoldFetches()
 	s.Want(time.Now(), operand.Need{}, big...)
 	s.Want(time.Now(), operand.Need{}, one)

@@ -209,18 +209,18 @@ func TestOnlyOperandsAreSlow(t *testing.T) {
 	s := newFetching(t, newRelay(t).Address, 0)
 	now := time.Now()
 	var charged slow.Request
-	charged.Took = second
-	(&fetch{Batch: &operand.Batch[*Series]{}}).AddAccounts(&charged)
-	assert.Nil(t, charged.Of)
+	charged.AgentTime = second
+	(&fetch{Batch: &operand.Batch[*Series]{}}).AddBudgets(&charged)
+	assert.Nil(t, charged.Budgets)
 	for range 2 {
 		now = now.Add(2 * second)
-		s.slow.Note(slow.Request{Of: slow.Accounts([]int{7}), Took: second, Ended: now.Add(-time.Hour)})
+		s.slow.Charge(slow.Request{Budgets: slow.Budgets([]int{7}), AgentTime: second, Ended: now.Add(-time.Hour)})
 		for _, d := range []int{60, 70} {
-			s.slow.Note(slow.Request{Of: slow.Accounts([]int{d}), Took: second, Ended: now})
+			s.slow.Charge(slow.Request{Budgets: slow.Budgets([]int{d}), AgentTime: second, Ended: now})
 		}
 	}
 	s.Serve([]*Series{seriesOf(loadID)}, []int{0})
 	left := slices.Collect(maps.Keys(s.slow))
-	assert.ElementsMatch(t, []slow.Account{slow.Of(slow.Values, 60), slow.Of(slow.Values, 70)}, left, "70 has to rest first")
+	assert.ElementsMatch(t, []slow.Budget{slow.AgentBudget(slow.Values, 60), slow.AgentBudget(slow.Values, 70)}, left, "70 has to rest first")
 	assert.EqualValues(t, 2, s.figures.SlowAgents.Load())
 }

@@ -62,7 +62,7 @@ type Upstream struct {
 	unsure  []*Series              // scratch space: to be asked for again
 
 	queue queue.Queue[*Series]
-	slow  slow.Agents // which the pool writes
+	slow  slow.States // which the pool writes
 	part  part
 
 	series   []*Series // of the operands that are served
@@ -90,7 +90,7 @@ type Events struct {
 
 // New makes an Upstream that knows no series yet.
 func New(o Options) *Upstream {
-	known := make(slow.Agents)
+	known := make(slow.States)
 	u := &Upstream{
 		options: o, log: o.Log, figures: o.Figures, now: o.Now, mu: pool.NewLock(o.Log),
 		ready: make(chan struct{}, 1), sampled: make(chan struct{}, 1), timer: time.NewTimer(idleCheck),
@@ -174,7 +174,7 @@ func (u *Upstream) Serve(series []*Series, older []int) {
 	defer u.mu.Unlock()
 	u.queue.ForgetBatches()
 	u.series = series
-	used := make(map[slow.Account]bool)
+	used := make(map[slow.Budget]bool)
 	var deep []*Series
 	for i, s := range series {
 		s.Older = older[i]
@@ -188,7 +188,7 @@ func (u *Upstream) Serve(series []*Series, older []int) {
 			used[of] = true
 		}
 	}
-	u.slow.Keep(used, u.now())
-	u.figures.SlowAgents.Store(int64(u.slow.BackingOff()))
+	u.slow.ForgetUnused(used, u.now())
+	u.figures.SlowAgents.Store(int64(u.slow.CountSlowAgents()))
 	u.keepWarm(deep)
 }

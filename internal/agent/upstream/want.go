@@ -67,7 +67,7 @@ func (u *Upstream) send(now time.Time) {
 	if u.sender.Held() {
 		return
 	}
-	u.queue.Leave(func(s *Series) bool { return u.slow.Resting(now, s.agents...) }) // it has turned out to be slow meanwhile
+	u.queue.DropQuarantined(func(s *Series) bool { return u.slow.Resting(now, s.agents...) }) // it has turned out to be slow meanwhile
 	u.sender.Send(now, u.next)
 }
 
