@@ -23,135 +23,134 @@ import (
 )
 
 const (
-	// firstSampleWait is how long a definition that is served waits for the first sample of its new operands
-	// before it changes over to them.
+	// firstSampleWait is the longest time for which the former definition of a metric is served after a reload, until the
+	// first sample of its new operands has arrived.
 	firstSampleWait = 50 * time.Millisecond
-	firstSamplePoll = time.Millisecond // of looking whether it has come
+	firstSamplePoll = time.Millisecond
 )
 
-// lookupScope is what to ask pmcd for.
+// lookupScope says which operands to ask pmcd for.
 type lookupScope int
 
 const (
-	lookUpNothing     lookupScope = iota // there is no connection, or it has failed: what was looked up last must do
-	lookUpMissingOnly                    // what is not known yet: only the definitions are others
-	lookUpEverything                     // everything: pmcd or its agents may be others
+	lookUpNothing     lookupScope = iota // none: there is no connection, or the look-up has failed
+	lookUpMissingOnly                    // those without a descriptor: only definitions have changed
+	lookUpEverything                     // all: pmcd or its agents may have changed
 )
 
-// rebind looks up the operands of all definitions and serves what comes of it.
-func (r *Reloader) rebind(ctx context.Context, what lookupScope) error {
-	if what != lookUpNothing {
-		if err := r.lookUp(ctx, what); err != nil {
-			return fmt.Errorf("operands: %w", err)
+// reloadConfig reads the configuration and serves it. If operands cannot be looked up, it serves the definitions with
+// the operands that are known.
+func (r *Reloader) reloadConfig(ctx context.Context) {
+	start := time.Now()
+	r.loadConfig()
+	r.options.Upstream.ForgetTooLong()
+	err := r.rebind(ctx, lookUpMissingOnly)
+	if err != nil {
+		_ = r.rebind(ctx, lookUpNothing)
+	}
+	r.options.Figures.ReloadTook.Store(int64(time.Since(start)))
+	if r.reloadAll.Swap(false) && err == nil { // the new definitions are served already: this takes longer
+		err = r.rebind(ctx, lookUpEverything)
+	}
+	r.recordLookupError(err)
+	r.options.Figures.Reloads.Add(1)
+	snap := r.options.Snapshot.Load()
+	r.log.WithFields(logrus.Fields{
+		"definitions": len(snap.Entries), "bound": snap.Bound, "failed": r.options.Figures.Failed.Load(),
+		"duration": time.Since(start),
+	}).Info("configuration read again")
+}
+
+func (r *Reloader) loadConfig() {
+	r.config = r.options.Load()
+	r.config.Read = r.options.Now()
+}
+
+// rebind looks up operands, builds a snapshot of all definitions, serves it and announces its changes. It fails if a
+// look-up fails as a whole, or if ctx ends; then the former snapshot is still served.
+func (r *Reloader) rebind(ctx context.Context, scope lookupScope) error {
+	if scope != lookUpNothing {
+		if err := r.lookUpOperands(ctx, scope); err != nil {
+			return err
 		}
 	}
 	before := r.options.Snapshot.Load()
 	snap := r.buildSnapshot(before)
-	both := inDomNeedsOf(snap, before) // what is served now goes on until the swap
-	if what != lookUpNothing {
-		domains := slices.Collect(maps.Keys(both))
-		if what == lookUpMissingOnly {
-			domains = r.options.Instances.Missing(both)
-		}
-		if err := r.options.Upstream.LookUpInstances(ctx, both, r.metadata.Queue.TakeReady(time.Now(), domains), r.metadata.Queue); err != nil {
+	needed := inDomNeedsOf(snap, before) // of both: before is served until switchTo
+	if scope != lookUpNothing {
+		if err := r.lookUpInstances(ctx, scope, needed); err != nil {
 			return err
 		}
 		r.awaitFirstSamples(ctx, snap, before)
 	}
 	r.neededInDoms = inDomNeedsOf(snap)
-	if r.ids.MustSave() {
+	if r.ids.MustSave() { // a PMID that a client has seen must be the same after a restart
 		r.saveIdentities()
 	}
-	snap.PreparedEvaluation.Store(snap.Set.NewEvaluation()) // so that no request waits for it
-	results, err := r.options.Sampler.SwitchSet(ctx, snap.Set, snap.Windows)
-	if err != nil {
+	if err := r.switchTo(ctx, snap); err != nil {
 		return err
 	}
-	snap.Results = results
-	r.publish(snap)
-	if what != lookUpNothing { // whoever sees that finds what was looked up
+	if scope != lookUpNothing { // now, since a client that sees it expects the new operands
 		r.options.Figures.Connected.Store(r.session != 0)
 	}
-	r.options.Instances.DropUnneeded(both) // a fetch from the snapshot before may still need its names
+	r.options.Instances.DropUnneeded(needed) // not those of before: a fetch may still use that snapshot
 	r.options.Upstream.Serve(snap.Series, snap.OlderSamples)
-	if !snap.SameNames(before.Snapshot) {
-		r.addChange(pdu.ChangeNames)
-	}
-	if !snap.SameLabels(before.Snapshot) {
-		r.addChange(pdu.ChangeLabels)
-	}
+	r.announceChanges(snap, before)
 	snap.Report(r.log, before.Snapshot, len(r.config.Failures))
 	r.saveIdentities()
-	if what == lookUpEverything {
-		debug.FreeOSMemory() // what was needed for this alone is a quarter of the memory of a host with thousands of definitions
+	if scope == lookUpEverything {
+		// With thousands of definitions the garbage of a look-up is a quarter of the memory of the process.
+		debug.FreeOSMemory()
 	}
 	return nil
 }
 
-// addChange has a change announced.
-func (r *Reloader) addChange(change pdu.Change) {
-	r.options.Changes.Or(uint32(change))
-	r.newChange = true
+// lookUpOperands brings the names and descriptors of operands up to date.
+func (r *Reloader) lookUpOperands(ctx context.Context, scope lookupScope) error {
+	err := r.options.Upstream.LookUp(func(conn *pmapi.Conn) error {
+		return r.metadata.LookUp(ctx, conn, r.usedNames(), scope == lookUpEverything)
+	})
+	r.logRefused()
+	if err != nil {
+		return fmt.Errorf("operands: %w", err)
+	}
+	return nil
 }
 
-// publish serves what was built.
-func (r *Reloader) publish(snap *Snapshot) {
-	r.options.Snapshot.Store(snap)
-	r.options.Figures.Definitions.Store(int64(len(snap.Entries)))
-	r.options.Figures.Bound.Store(int64(snap.Bound))
-	r.options.Figures.Failed.Store(int64(snap.Failures() + len(r.config.Failures)))
-}
-
-// usedNames are the names that definitions use.
+// usedNames yields the operands of the definitions that may be served next: those of the configuration, and those
+// served now.
 func (r *Reloader) usedNames() iter.Seq[string] {
 	return operand.NamesIn(r.options.Snapshot.Load().Candidates(&r.config), derived.Root)
 }
 
-// lookUp brings the directory up to date.
-func (r *Reloader) lookUp(ctx context.Context, what lookupScope) error {
-	err := r.options.Upstream.LookUp(func(conn *pmapi.Conn) error {
-		return r.metadata.LookUp(ctx, conn, r.usedNames(), what == lookUpEverything)
-	})
-	r.logRefused()
-	return err
+// buildSnapshot returns a snapshot of the configuration and the known operands. before is nil for the first one.
+func (r *Reloader) buildSnapshot(before *Snapshot) *Snapshot {
+	in := served.Input{
+		Config: r.config, IDs: r.ids, OwnEntries: control.Entries(r.options.Domain), ProtectedNodes: r.options.ProtectedNodes,
+		MaxOperands: upstream.MaxPart,
+	}
+	if c := r.metadata.Catalog; c != nil {
+		in.Catalog = c
+	}
+	if before != nil {
+		in.Before = before.Snapshot
+	}
+	return NewSnapshot(served.Build(in), before)
 }
 
-// lookUpDue asks again for what was refused, and for the domains that are due. All others go on as they are.
-func (r *Reloader) lookUpDue(ctx context.Context) {
-	var changed bool
-	var err error
-	if r.metadata.RefusedDue(time.Now()) {
-		err = r.options.Upstream.LookUp(func(conn *pmapi.Conn) (err error) {
-			changed, err = r.metadata.LookUpRefused(ctx, conn, r.usedNames())
-			return err
-		})
+// lookUpInstances brings the instances of the needed instance domains up to date: of all, or with lookUpMissingOnly of
+// those that are not known.
+func (r *Reloader) lookUpInstances(ctx context.Context, scope lookupScope, needed operand.InDomNeeds) error {
+	domains := slices.Collect(maps.Keys(needed))
+	if scope == lookUpMissingOnly {
+		domains = r.options.Instances.Missing(needed)
 	}
-	if err == nil && changed {
-		err = r.rebind(ctx, lookUpMissingOnly)
-	}
-	if domains := r.metadata.Queue.TakeDue(time.Now(), r.neededInDoms); err == nil && len(domains) > 0 {
-		err = r.options.Upstream.LookUpInstances(ctx, r.neededInDoms, domains, r.metadata.Queue)
-	}
-	if err != nil { // else it may have asked for nothing
-		r.recordLookup(err)
-	}
+	queue := r.metadata.Queue
+	return r.options.Upstream.LookUpInstances(ctx, needed, queue.TakeReady(time.Now(), domains), queue)
 }
 
-// logRefused logs names that agents refuse to tell anything of.
-func (r *Reloader) logRefused() {
-	n, name, why := r.metadata.Refused()
-	switch {
-	case n == r.loggedRefused:
-	case n == 0:
-		r.log.Info("no operands are refused any more")
-	default:
-		r.log.WithError(why).WithFields(logrus.Fields{"operands": n, "operand": name}).Warn("operands are refused, trying again")
-	}
-	r.loggedRefused = n
-}
-
-// awaitFirstSamples waits, not for long, for first samples of metrics that are served and have other operands now, so
-// that their clients do not find them without a value.
+// awaitFirstSamples waits, up to firstSampleWait, for first samples of metrics that are served and have new operands.
+// Otherwise their clients would get no value at the next fetch.
 func (r *Reloader) awaitFirstSamples(ctx context.Context, snap, before *Snapshot) {
 	var series []*upstream.Series
 	for m, old := range snap.Pairs(before.Snapshot) {
@@ -175,28 +174,48 @@ func (r *Reloader) awaitFirstSamples(ctx context.Context, snap, before *Snapshot
 	}
 }
 
-// buildSnapshot makes a snapshot of what is known; before is nil for the first one.
-func (r *Reloader) buildSnapshot(before *Snapshot) *Snapshot {
-	in := served.Input{
-		Config: r.config, IDs: r.ids, OwnEntries: control.Entries(r.options.Domain), ProtectedNodes: r.options.ProtectedNodes,
-		MaxOperands: upstream.MaxPart,
+// switchTo replaces the snapshot that is served. The functions over time switch at the same time, in Sampler.SwitchSet.
+func (r *Reloader) switchTo(ctx context.Context, snap *Snapshot) error {
+	snap.PreparedEvaluation.Store(snap.Set.NewEvaluation()) // here, so that no request has to make it
+	results, err := r.options.Sampler.SwitchSet(ctx, snap.Set, snap.Windows)
+	if err != nil {
+		return err
 	}
-	if c := r.metadata.Catalog; c != nil {
-		in.Catalog = c
-	}
-	if before != nil {
-		in.Before = before.Snapshot
-	}
-	return NewSnapshot(served.Build(in), before)
+	snap.Results = results
+	r.publish(snap)
+	return nil
 }
 
-// saveIdentities writes identities down, or tries again soon.
+// publish stores the snapshot that requests read, and counts its definitions.
+func (r *Reloader) publish(snap *Snapshot) {
+	r.options.Snapshot.Store(snap)
+	r.options.Figures.Definitions.Store(int64(len(snap.Entries)))
+	r.options.Figures.Bound.Store(int64(snap.Bound))
+	r.options.Figures.Failed.Store(int64(snap.Failures() + len(r.config.Failures)))
+}
+
+// announceChanges makes the next reply tell pmcd of changed names and labels.
+func (r *Reloader) announceChanges(snap, before *Snapshot) {
+	var change pdu.Change
+	if !snap.SameNames(before.Snapshot) {
+		change |= pdu.ChangeNames
+	}
+	if !snap.SameLabels(before.Snapshot) {
+		change |= pdu.ChangeLabels
+	}
+	if change != 0 {
+		r.options.Changes.Or(uint32(change))
+		r.newChange = true // Run causes a reply
+	}
+}
+
+// saveIdentities saves the state file if it has changed. After an error it is called again in saveRetry.
 func (r *Reloader) saveIdentities() {
 	text := ""
 	if err := r.ids.Save(); err != nil {
 		text = err.Error()
 		if cause, ok := errors.AsType[syscall.Errno](err); ok {
-			text = cause.Error() // a temporary file has another name each time
+			text = cause.Error() // without the name of the temporary file, which differs each time
 		}
 		if text != r.loggedSaveError {
 			r.log.WithError(err).Error("cannot save metric identifiers, they may change at the next start")
@@ -209,7 +228,7 @@ func (r *Reloader) saveIdentities() {
 	r.loggedSaveError = text
 }
 
-// inDomNeedsOf gathers the domains whose instance names or members snapshots need.
+// inDomNeedsOf collects the instance domains whose names or members the snapshots need.
 func inDomNeedsOf(snapshots ...*Snapshot) operand.InDomNeeds {
 	return operand.InDomNeedsOf(func(yield func(*derived.Metric) bool) {
 		for _, snap := range snapshots {

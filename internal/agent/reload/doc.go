@@ -1,17 +1,34 @@
-// Package reload keeps what is served up to date: it reads the configuration, looks operands up, builds snapshots, keeps identities and
-// announces changes.
+// Package reload keeps what the agent serves up to date: it reads the configuration, looks up operands, builds
+// snapshots, saves identities and announces changes.
 //
-// It has one goroutine, Reloader.Run, which owns all that it knows. It may wait for pmcd and for the disk; nobody waits for it. What
-// others ask of it are signals. It publishes a Snapshot, which is immutable, and what is to be announced, by atomic pointers of who
-// serves.
+// # From a changed file to new names
 //
-//	it is woken by               and
-//	Reload, ReloadAll            reads the configuration and binds what is new, or all                reread
-//	upstream's Events            a session has begun: names the agents, binds all                     handle
-//	                             agents or names are said to be others: binds all                     lookUpAll
-//	                             instances are others: looks those domains up                         lookUpDue
-//	Missed, its poll             binds what is not there                                              lookUpMissing
-//	MetadataCache.NextDue        asks again for what is refused                                       lookUpDue
+// bind.go has these steps from top to bottom:
 //
-// Every way but the last ends in rebind, which looks up, builds, publishes and announces (bind.go).
+//	Reload ──► reloadConfig            reads the configuration (Options.Load)
+//	             rebind
+//	               lookUpOperands      asks pmcd for new names and their descriptors
+//	               buildSnapshot       binds the definitions (served.Build), gives PMIDs (identity)
+//	               lookUpInstances     asks pmcd for instances that expressions need
+//	               awaitFirstSamples   waits up to 50 ms for samples of new operands
+//	               saveIdentities      so that a PMID is on disk before a client sees it
+//	               switchTo            swaps the snapshot: requests see the old one or the new one
+//	               announceChanges     sets Options.Changes ──► Run: announce ──► a reply tells pmcd
+//
+// # Causes of look-ups
+//
+//	cause                                          look-up                              function
+//	Reload, ReloadAll                              missing operands; all operands       reloadConfig
+//	Events: a new session with pmcd                names of agents, all operands        startSession
+//	Events: names or agents have changed           all operands, after a delay          lookUpAll
+//	Events: instances have changed                 these instance domains               lookUpDue
+//	RequestLookup, Options.Poll                    missing operands                     lookUpMissing
+//	MetadataCache.NextDue                          refused operands, queued domains     lookUpDue
+//	a look-up has failed                           all operands, after a delay          lookUpAll
+//
+// # State
+//
+// The package has one goroutine, [Reloader.Run], which owns the fields of [Reloader]. It may wait for pmcd and for the
+// disk. Other goroutines only send it signals, and never wait for it. It publishes two things for the request loop, by
+// atomics: the [Snapshot], which is immutable except for the fields that say otherwise, and the change to announce.
 package reload

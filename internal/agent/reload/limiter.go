@@ -6,41 +6,43 @@ import (
 	"pmdaderived/internal/wait"
 )
 
-// All names are looked up at most once in leastGap because pmcd says that they or its agents are others, at most once in mostGap where that has shown
-// nothing new: any agent can make pmcd say so.
+// An announcement of pmcd that its names or agents have changed causes a look-up of all names, at most once in
+// leastGap. The gap grows up to mostGap while these look-ups show no change: any agent can make pmcd send such
+// announcements.
 const (
 	leastGap = time.Second
 	mostGap  = time.Minute
 )
 
-// lookupLimiter says how soon to look up all names because they are announced to be others.
+// lookupLimiter limits look-ups of all names that announcements of pmcd cause.
 type lookupLimiter struct {
 	backoff        wait.Backoff
-	byAnnouncement bool // nothing but the announcement speaks for the next lookup
+	byAnnouncement bool // the next look-up has no other reason than an announcement
 }
 
 func newLookupLimiter() lookupLimiter {
 	return lookupLimiter{backoff: wait.Backoff{Least: leastGap, Most: mostGap}}
 }
 
-// delay notes an announcement, and returns how long to wait until all names are looked up, which was done last at bound.
-func (p *lookupLimiter) delay(bound, now time.Time) time.Duration {
-	since := now.Sub(bound)
-	if since > 2*p.backoff.Last() {
-		p.backoff.Reset()
+// delay returns how long to wait with the look-up that an announcement causes. last is the time of the last look-up.
+func (l *lookupLimiter) delay(last, now time.Time) time.Duration {
+	since := now.Sub(last)
+	if since > 2*l.backoff.Last() {
+		l.backoff.Reset()
 	}
-	p.byAnnouncement = true
-	return max(0, max(p.backoff.Last(), leastGap)-since)
+	l.byAnnouncement = true
+	return max(0, max(l.backoff.Last(), leastGap)-since)
 }
 
-// recordLookup notes that all names have been looked up, and whether that has shown anything new.
-func (p *lookupLimiter) recordLookup(changed bool) {
+// recordLookup lengthens the gap after a look-up that an announcement caused without any change, and resets it after a
+// change. Other look-ups leave it as it is.
+func (l *lookupLimiter) recordLookup(changed bool) {
 	switch {
-	case !p.byAnnouncement:
+	case !l.byAnnouncement:
 	case changed:
-		p.backoff.Reset()
+		l.backoff.Reset()
 	default:
-		p.backoff.Next()
+		l.backoff.Next()
 	}
-	p.byAnnouncement = false
+	l.byAnnouncement = false
 }

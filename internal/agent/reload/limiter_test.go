@@ -7,8 +7,9 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// An agent that always claims that there are other names makes all be looked up ever more seldom.
-func TestPaceOfClaims(t *testing.T) {
+// An agent that announces changed names all the time causes look-ups with longer and longer gaps if no name has
+// changed.
+func TestLookupLimiter(t *testing.T) {
 	for _, row := range []struct {
 		name   string
 		others bool // what the lookup finds
@@ -34,8 +35,8 @@ func TestPaceOfClaims(t *testing.T) {
 	}
 }
 
-// After a time of silence an announcement is believed again at once.
-func TestPaceForgets(t *testing.T) {
+// After a time without announcements, the next one causes a look-up at once.
+func TestLookupLimiterResets(t *testing.T) {
 	p := newLookupLimiter()
 	now := time.Unix(1_000_000, 0)
 	for range 10 {

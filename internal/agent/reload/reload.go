@@ -2,7 +2,6 @@ package reload
 
 import (
 	"context"
-	"errors"
 	"math"
 	"sync/atomic"
 	"time"
@@ -20,85 +19,92 @@ import (
 )
 
 const (
-	// lookUpMissingGap is how far apart two lookups of all operands are at least when somebody asks for a metric that is not bound.
+	// lookUpMissingGap is the shortest time between two look-ups that requests for unbound metrics cause.
 	lookUpMissingGap = 2 * time.Second
 
-	// A lookup that fails is tried again after firstRetry, then slower and slower, down to lastRetry.
+	// A failed look-up is repeated after firstRetry, then after longer and longer gaps, up to lastRetry.
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = 2 * time.Second
 
-	// dueGap is how soon is looked at what is due to be looked up again, at least: nobody may be there to ask.
+	// dueGap is the shortest time before the look-ups that are due are done: there may be no connection for them.
 	dueGap = 5 * time.Millisecond
 
-	// Announcements are tried again after announceRetry, then slower and slower, and not any more
-	// when that has become announceLast: then pmcd is not asking us, or the pmcd that we
-	// sample is another one. The next fetch of any client carries them all the same.
+	// An announcement is repeated after announceRetry, then after longer and longer gaps. The repetition ends when the gap
+	// has reached announceLast: then pmcd does not send us requests, or it is another pmcd than the one that we sample.
+	// The next fetch of any client carries the announcement all the same.
 	announceRetry = 20 * time.Millisecond
 	announceLast  = 10 * time.Second
 
-	// saveRetry is how soon identities are written again that could not be, because the disk is full
-	// or nobody may write there.
+	// saveRetry is the time until the state file is written again after an error, such as a full disk.
 	saveRetry = time.Second
+
+	// never is the duration of a timer that is not set.
+	never = time.Duration(math.MaxInt64)
 )
 
-// Reloader is the goroutine that reads the configuration, looks up the operands of the definitions and the names of
-// instances, and makes the snapshots. It may wait; nobody waits for it.
+// Reloader reads the configuration, looks up operands and instances, and builds snapshots, in the goroutine of Run. Run
+// may wait for pmcd and for the disk. No other goroutine waits for Run.
 type Reloader struct {
 	options Options
 	log     logrus.FieldLogger
 
-	reloadRequests chan struct{} // read the configuration again
-	lookupRequests chan struct{} // somebody asked for a metric that is not bound
-	reloadAll      atomic.Bool   // the next reload is for operands, too
+	// Any goroutine may use these.
+	reloadRequests chan struct{} // capacity 1: the configuration may have changed
+	lookupRequests chan struct{} // capacity 1: a client has asked for an unbound metric
+	reloadAll      atomic.Bool   // the next reload looks up everything
 
-	// What follows belongs to the goroutine.
+	// The fields below belong to Run, and to New before it.
 	config            served.Config
 	ids               *identity.Registry
 	metadata          operand.MetadataCache
-	neededInDoms      operand.InDomNeeds // domains whose names matter, with their selectors
+	neededInDoms      operand.InDomNeeds // of the snapshot that is served
+	session           int                // of Upstream; 0: not connected
 	lastLookUpAll     time.Time
-	lastLookUpMissing time.Time     // look-up of what is not bound
-	limiter           lookupLimiter // of what pmcd has announced
-	session           int           // that operands are looked up in; 0: none
-	lookUpBackoff     wait.Backoff  // of a lookup that was refused
-	changeHidden      bool          // a change of names may have been missed
-	newChange         bool          // there is something new to announce
-	loggedRefused     int           // names, as logged last
-	loggedLookupError string        // what was logged last why a lookup failed
-	loggedSaveError   string        // likewise of the disk
+	lastLookUpMissing time.Time
+	limiter           lookupLimiter // of look-ups because of announcements
+	lookUpBackoff     wait.Backoff  // of look-ups that failed
+	announceBackoff   wait.Backoff
+	changeHidden      bool // a change of names may have been missed, behind our own announcement
+	newChange         bool // Options.Changes has a new change
 
-	lookUpTimer   *time.Timer // to look everything up
-	dueTimer      *time.Timer // to look up what the directory says
-	announceTimer *time.Timer
-	saveTimer     *time.Timer
+	loggedRefused     int    // the last number in the log
+	loggedLookupError string // the last error in the log; "": success since then
+	loggedSaveError   string // likewise
+
+	lookUpTimer   *time.Timer // lookUpAll
+	dueTimer      *time.Timer // lookUpDue
+	announceTimer *time.Timer // announce
+	saveTimer     *time.Timer // saveIdentities
 }
 
-// Options are what a Reloader is made with.
+// Options are the parameters of New.
 type Options struct {
 	Domain         int
-	StateFile      string               // of identities; "": they are not kept
+	StateFile      string               // of identities; "": they are not saved
 	Load           func() served.Config // reads all definitions
-	Poll           time.Duration        // how often what is not there is looked up again
+	Poll           time.Duration        // between look-ups of missing operands
 	ProtectedNodes []string             // subtrees of the PMNS, see agent.Options
 
 	Upstream  *upstream.Upstream
 	Sampler   *sampler.Sampler
-	Instances *operand.InstanceCache // written by Upstream
+	Instances *operand.InstanceCache // Upstream writes it
 	Figures   *control.Figures
 	Log       logrus.FieldLogger
 	Now       func() time.Time
 
-	// What the request loop reads: what is served, and what is to be told to pmcd with the next reply.
+	// The request loop reads these: the snapshot that is served, and a pdu.Change that its next reply announces to pmcd.
 	Snapshot *atomic.Pointer[Snapshot]
 	Changes  *atomic.Uint32
 }
 
-// New reads configuration and state, and publishes a first snapshot.
+// New reads the configuration and the state file, and publishes a first snapshot, without operands.
 func New(o Options) *Reloader {
 	r := &Reloader{
 		options: o, log: o.Log, reloadRequests: make(chan struct{}, 1), lookupRequests: make(chan struct{}, 1),
-		metadata: operand.MetadataCache{Queue: make(operand.LookupQueue)}, lookUpBackoff: wait.Backoff{Least: firstRetry, Most: lastRetry},
-		limiter: newLookupLimiter(), lookUpTimer: time.NewTimer(never), dueTimer: time.NewTimer(never),
+		metadata: operand.MetadataCache{Queue: make(operand.LookupQueue)}, limiter: newLookupLimiter(),
+		lookUpBackoff:   wait.Backoff{Least: firstRetry, Most: lastRetry},
+		announceBackoff: wait.Backoff{Least: announceRetry, Most: announceLast},
+		lookUpTimer:     time.NewTimer(never), dueTimer: time.NewTimer(never),
 		announceTimer: time.NewTimer(never), saveTimer: time.NewTimer(never),
 	}
 	var err error
@@ -114,13 +120,23 @@ func New(o Options) *Reloader {
 	return r
 }
 
-// never is what a timer is set to that has yet to be set.
-const never = time.Duration(math.MaxInt64)
+// Reload requests a reload because the configuration has changed. It does not wait. Known operands are not looked up
+// again.
+func (r *Reloader) Reload() { wait.Signal(r.reloadRequests) }
 
-// Run does what becomes necessary until ctx ends.
+// ReloadAll requests a reload that also looks up all operands again, for an administrator. It does not wait.
+func (r *Reloader) ReloadAll() {
+	r.reloadAll.Store(true)
+	wait.Signal(r.reloadRequests)
+}
+
+// RequestLookup requests a look-up of missing operands, because a client has asked for an unbound metric. It does not
+// wait.
+func (r *Reloader) RequestLookup() { wait.Signal(r.lookupRequests) }
+
+// Run serves all requests, events and timers until ctx ends.
 func (r *Reloader) Run(ctx context.Context) {
 	poll := time.Tick(r.options.Poll)
-	again := wait.Backoff{Least: announceRetry, Most: announceLast} // of announcements
 	for {
 		select {
 		case <-ctx.Done():
@@ -147,41 +163,44 @@ func (r *Reloader) Run(ctx context.Context) {
 		case <-r.saveTimer.C:
 			r.saveIdentities()
 		case <-r.announceTimer.C:
-			if r.session != 0 && r.options.Changes.Load() != 0 && again.Last() < announceLast {
-				if r.options.Upstream.Announce(pdu.NewPMID(r.options.Domain, control.Cluster, control.Reload)) {
-					again.Next()
-				}
-				r.announceTimer.Reset(max(again.Last(), announceRetry))
-			}
+			r.announce()
 		}
-		if next := r.metadata.NextDue(); r.session != 0 && !next.IsZero() {
-			r.dueTimer.Reset(max(dueGap, time.Until(next)))
-		}
-		if r.newChange {
-			r.newChange = false
-			again.Reset()
-			r.announceTimer.Reset(0)
-		}
+		r.resetTimers()
 	}
 }
 
-// handleEvents does what events call for.
+// resetTimers sets the timers for look-ups and announcements that have become due.
+func (r *Reloader) resetTimers() {
+	if next := r.metadata.NextDue(); r.session != 0 && !next.IsZero() {
+		r.dueTimer.Reset(max(dueGap, time.Until(next)))
+	}
+	if r.newChange {
+		r.newChange = false
+		r.announceBackoff.Reset()
+		r.announceTimer.Reset(0)
+	}
+}
+
+// announce makes pmcd ask us for a metric, since only a reply can announce a change. The request loop clears Changes
+// when it has sent the announcement.
+func (r *Reloader) announce() {
+	if r.session == 0 || r.options.Changes.Load() == 0 || r.announceBackoff.Last() >= announceLast {
+		return
+	}
+	if r.options.Upstream.Announce(pdu.NewPMID(r.options.Domain, control.Cluster, control.Reload)) {
+		r.announceBackoff.Next()
+	}
+	r.announceTimer.Reset(max(r.announceBackoff.Last(), announceRetry))
+}
+
+// handleEvents does the look-ups that events of Upstream call for.
 func (r *Reloader) handleEvents(ctx context.Context, e upstream.Events) {
 	r.changeHidden = r.changeHidden || e.Hidden
 	if e.Session != r.session {
-		r.session, r.loggedLookupError = e.Session, ""
-		r.lookUpBackoff.Reset()
-		if r.session == 0 {
-			r.options.Figures.Connected.Store(false)
-		} else {
-			r.options.Upstream.NameAgents(ctx) // a lost connection shows below
-			clear(r.metadata.Queue)
-			r.lookUpAll(ctx)
-			r.newChange = r.newChange || r.options.Changes.Load() != 0
-		}
+		r.startSession(ctx, e.Session)
 		return
 	}
-	if e.Names && r.loggedLookupError == "" { // else it is tried again soon
+	if e.Names && r.loggedLookupError == "" { // after an error lookUpTimer is set already
 		r.lookUpTimer.Reset(r.limiter.delay(r.lastLookUpAll, time.Now()))
 	}
 	if len(e.Instances) > 0 {
@@ -190,84 +209,16 @@ func (r *Reloader) handleEvents(ctx context.Context, e upstream.Events) {
 	}
 }
 
-// lookUpAll binds all definitions anew.
-func (r *Reloader) lookUpAll(ctx context.Context) {
-	if r.session == 0 {
-		return // the next one begins with this
+// startSession looks up everything on new connections; session 0: the connections are lost.
+func (r *Reloader) startSession(ctx context.Context, session int) {
+	r.session, r.loggedLookupError = session, ""
+	r.lookUpBackoff.Reset()
+	if session == 0 {
+		r.options.Figures.Connected.Store(false)
+		return
 	}
-	before := r.metadata.Catalog
-	r.changeHidden, r.lastLookUpAll = false, time.Now()
-	r.recordLookup(r.rebind(ctx, lookUpEverything))
-	r.limiter.recordLookup(!r.metadata.Catalog.Equal(before))
-}
-
-// lookUpMissing looks up what is not there, if there may be such a thing.
-func (r *Reloader) lookUpMissing(ctx context.Context) {
-	if r.session != 0 && r.hasUnbound() {
-		r.lastLookUpMissing = time.Now()
-		r.recordLookup(r.rebind(ctx, lookUpMissingOnly))
-	}
-}
-
-// recordLookup looks after a lookup that has failed as a whole: it is tried again. If the connection has failed, there will
-// be another session.
-func (r *Reloader) recordLookup(err error) {
-	switch {
-	case err == nil:
-		r.loggedLookupError = ""
-		r.lookUpBackoff.Reset()
-	case !errors.Is(err, upstream.ErrUnconnected) && r.session != 0:
-		if text := err.Error(); text != r.loggedLookupError {
-			r.loggedLookupError = text
-			r.log.WithError(err).Warn("cannot look up operands, trying again")
-		}
-		r.lookUpTimer.Reset(r.lookUpBackoff.Next())
-	}
-}
-
-// hasUnbound reports whether metrics that are not there now may change what is served when they appear.
-func (r *Reloader) hasUnbound() bool {
-	snap := r.options.Snapshot.Load()
-	return snap.Bound < len(snap.Entries) || r.config.Language.NoValue
-}
-
-// Reload asks for the configuration to be read again, because it has changed; it does not wait. What is
-// known of operands is not looked up again.
-func (r *Reloader) Reload() { wait.Signal(r.reloadRequests) }
-
-// ReloadAll asks for the configuration to be read and for all operands to be looked up again, because
-// somebody wants that; it does not wait.
-func (r *Reloader) ReloadAll() {
-	r.reloadAll.Store(true)
-	wait.Signal(r.reloadRequests)
-}
-
-// RequestLookup tells that somebody has asked for a metric that is not bound; it does not wait.
-func (r *Reloader) RequestLookup() { wait.Signal(r.lookupRequests) }
-
-func (r *Reloader) loadConfig() {
-	r.config = r.options.Load()
-	r.config.Read = r.options.Now()
-}
-
-// reloadConfig reads the configuration and serves it.
-func (r *Reloader) reloadConfig(ctx context.Context) {
-	start := time.Now()
-	r.loadConfig()
-	r.options.Upstream.ForgetTooLong()
-	err := r.rebind(ctx, lookUpMissingOnly)
-	if err != nil { // what is new is served as far as it can be
-		_ = r.rebind(ctx, lookUpNothing)
-	}
-	r.options.Figures.ReloadTook.Store(int64(time.Since(start)))
-	if r.reloadAll.Swap(false) && err == nil { // what the files say is served by now: this takes longer
-		err = r.rebind(ctx, lookUpEverything)
-	}
-	r.recordLookup(err)
-	r.options.Figures.Reloads.Add(1)
-	snap := r.options.Snapshot.Load()
-	r.log.WithFields(logrus.Fields{
-		"definitions": len(snap.Entries), "bound": snap.Bound, "failed": r.options.Figures.Failed.Load(),
-		"duration": time.Since(start),
-	}).Info("configuration read again")
+	r.options.Upstream.NameAgents(ctx) // lookUpAll notices a lost connection
+	clear(r.metadata.Queue)
+	r.lookUpAll(ctx)
+	r.newChange = r.newChange || r.options.Changes.Load() != 0
 }

@@ -11,89 +11,105 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Snapshot is what is served, and what the agent keeps beside it: that goes on from one to the next, by the operands and by
-// the name of a metric.
+// Snapshot is a served.Snapshot with the state of the agent for its metrics and operand sets. This state goes on from
+// one snapshot to the next: by the operand set or by the name of the metric.
 type Snapshot struct {
 	*served.Snapshot
-	EntryStates  []EntryState       // its Metrics
-	Series       []*upstream.Series // beside its Sets
-	OlderSamples []int              // how many older samples each of these needs
+	EntryStates  []EntryState       // of Entries, by index
+	Series       []*upstream.Series // of OperandSets, by index
+	OlderSamples []int              // that each of Series needs beside the newest
 
-	Windows []*upstream.Series // beside those of the Set; nil: it is not kept
-	Results *sampler.Results   // what they come to
+	Windows []*upstream.Series // of Set.Windows(), by index; nil: the window is not sampled
+	Results *sampler.Results   // of Windows
 
-	PreparedEvaluation atomic.Pointer[derived.Evaluation] // made beforehand, for the first fetch
+	PreparedEvaluation atomic.Pointer[derived.Evaluation] // for the first fetch, which takes it
 }
 
-// EntryState is a definition as it is served, and what the agent keeps beside it.
+// EntryState is a definition as it is served, and the state of the agent for it.
 type EntryState struct {
 	*served.Entry
-	Series           *upstream.Series // nil: not bound
-	PerClientWindows []uint32         // its windows that are since the last look of a client
+	Series           *upstream.Series // nil: the definition is not bound
+	PerClientWindows []uint32         // its windows that begin at the client's last fetch, by their number in the Set
 	Usage            *Usage
 }
 
-// Usage is what became of a metric when it was fetched last. It belongs to the request loop.
+// Usage describes the last fetch of a metric. It belongs to the request loop.
 type Usage struct {
 	Fetched time.Time // zero: never
-	Values  int       // that it had then, for all instances
+	Values  int       // number of values in that fetch, for all instances
 }
 
-// NewSnapshot makes one that takes the place of another; nil: of none.
+// NewSnapshot returns a snapshot that replaces before; nil: there is none.
 func NewSnapshot(s *served.Snapshot, before *Snapshot) *Snapshot {
 	if before == nil {
 		before = &Snapshot{Snapshot: &served.Snapshot{}}
 	}
-	made := &Snapshot{
+	snap := &Snapshot{
 		Snapshot: s, EntryStates: make([]EntryState, len(s.Entries)),
 		Series: make([]*upstream.Series, len(s.OperandSets)), OlderSamples: make([]int, len(s.OperandSets)),
 	}
+	snap.addSeries(before)
+	snap.addWindows()
+	snap.addEntryStates(before)
+	return snap
+}
+
+// addSeries sets Series: those of before, and new ones for new operand sets.
+func (s *Snapshot) addSeries(before *Snapshot) {
 	for i, o := range s.OperandSets {
 		if former, ok := before.OperandSetIndex(o); ok {
-			made.Series[i] = before.Series[former]
+			s.Series[i] = before.Series[former]
 		} else {
-			made.Series[i] = upstream.NewSeries(o.Descs)
+			s.Series[i] = upstream.NewSeries(o.Descs)
 		}
 	}
-	made.Windows = make([]*upstream.Series, len(s.Windows))
-	for k, o := range s.Windows {
+}
+
+// addWindows sets Windows, and the older samples that they need.
+func (s *Snapshot) addWindows() {
+	s.Windows = make([]*upstream.Series, len(s.Snapshot.Windows))
+	for k, o := range s.Snapshot.Windows {
 		if o != nil {
 			i, _ := s.OperandSetIndex(o)
-			made.Windows[k] = made.Series[i]
-			made.OlderSamples[i] = max(made.OlderSamples[i], s.Set.Windows()[k].Needs().History)
+			s.Windows[k] = s.Series[i]
+			s.OlderSamples[i] = max(s.OlderSamples[i], s.Set.Windows()[k].Needs().History)
 		}
 	}
+}
+
+// addEntryStates sets EntryStates, and the older samples that the metrics need.
+func (s *Snapshot) addEntryStates(before *Snapshot) {
 	for m, old := range s.Pairs(before.Snapshot) {
-		beside := &made.EntryStates[m.Index]
-		beside.Entry = m
+		state := &s.EntryStates[m.Index]
+		state.Entry = m
 		if m.Derived != nil {
-			beside.PerClientWindows = perClientWindows(s.Set, m.Derived)
+			state.PerClientWindows = perClientWindows(s.Set, m.Derived)
 		}
 		if m.Operands != nil {
 			i, _ := s.OperandSetIndex(m.Operands)
-			beside.Series = made.Series[i]
-			made.OlderSamples[i] = max(made.OlderSamples[i], m.OlderSamples)
+			state.Series = s.Series[i]
+			s.OlderSamples[i] = max(s.OlderSamples[i], m.OlderSamples)
 		}
 		if old != nil {
-			beside.Usage = before.EntryStates[old.Index].Usage
+			state.Usage = before.EntryStates[old.Index].Usage
 		} else {
-			beside.Usage = &Usage{}
+			state.Usage = &Usage{}
 		}
 	}
-	return made
 }
 
-// perClientWindows are the windows of a metric that are since the last look of a client.
-func perClientWindows(set *derived.Set, m *derived.Metric) (some []uint32) {
+// perClientWindows returns the windows of a metric that begin at the last fetch of a client, by their number in the
+// set.
+func perClientWindows(set *derived.Set, m *derived.Metric) (numbers []uint32) {
 	for _, i := range m.Needs().Windows {
 		if set.Windows()[i].Span == 0 {
-			some = append(some, i)
+			numbers = append(numbers, i)
 		}
 	}
-	return some
+	return numbers
 }
 
-// EntryState returns the one with a PMID; nil: there is none.
+// EntryState returns the metric with a PMID; nil: there is none.
 func (s *Snapshot) EntryState(id pdu.PMID) *EntryState {
 	if m := s.ByID[id]; m != nil {
 		return &s.EntryStates[m.Index]

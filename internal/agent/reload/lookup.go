@@ -1,0 +1,89 @@
+package reload
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"pmdaderived/internal/agent/upstream"
+	"pmdaderived/pmda/pmapi"
+)
+
+// lookUpAll looks up all operands and binds all definitions to them.
+func (r *Reloader) lookUpAll(ctx context.Context) {
+	if r.session == 0 {
+		return // the next session begins with lookUpAll
+	}
+	before := r.metadata.Catalog
+	r.changeHidden, r.lastLookUpAll = false, time.Now()
+	r.recordLookupError(r.rebind(ctx, lookUpEverything))
+	r.limiter.recordLookup(!r.metadata.Catalog.Equal(before))
+}
+
+// lookUpMissing looks up the operands without a descriptor, if there are any.
+func (r *Reloader) lookUpMissing(ctx context.Context) {
+	if r.session != 0 && r.hasUnbound() {
+		r.lastLookUpMissing = time.Now()
+		r.recordLookupError(r.rebind(ctx, lookUpMissingOnly))
+	}
+}
+
+// hasUnbound reports whether a metric that does not exist now would change what is served when it appears.
+func (r *Reloader) hasUnbound() bool {
+	snap := r.options.Snapshot.Load()
+	return snap.Bound < len(snap.Entries) || r.config.Language.NoValue
+}
+
+// lookUpDue looks up the refused operands and the queued instance domains that are due. Only a changed operand causes a
+// rebind.
+func (r *Reloader) lookUpDue(ctx context.Context) {
+	var changed bool
+	var err error
+	if r.metadata.RefusedDue(time.Now()) {
+		err = r.options.Upstream.LookUp(func(conn *pmapi.Conn) (err error) {
+			changed, err = r.metadata.LookUpRefused(ctx, conn, r.usedNames())
+			return err
+		})
+	}
+	if err == nil && changed {
+		err = r.rebind(ctx, lookUpMissingOnly)
+	}
+	if domains := r.metadata.Queue.TakeDue(time.Now(), r.neededInDoms); err == nil && len(domains) > 0 {
+		err = r.options.Upstream.LookUpInstances(ctx, r.neededInDoms, domains, r.metadata.Queue)
+	}
+	if err != nil { // without an error there may have been no request, which proves nothing
+		r.recordLookupError(err)
+	}
+}
+
+// recordLookupError handles the result of a look-up as a whole; nil: it succeeded. After an error lookUpTimer repeats
+// it, unless the connection is lost: the next session begins with a look-up.
+func (r *Reloader) recordLookupError(err error) {
+	switch {
+	case err == nil:
+		r.loggedLookupError = ""
+		r.lookUpBackoff.Reset()
+	case !errors.Is(err, upstream.ErrUnconnected) && r.session != 0:
+		if text := err.Error(); text != r.loggedLookupError {
+			r.loggedLookupError = text
+			r.log.WithError(err).Warn("cannot look up operands, trying again")
+		}
+		r.lookUpTimer.Reset(r.lookUpBackoff.Next())
+	}
+}
+
+// logRefused logs the number of refused operands when it has changed.
+func (r *Reloader) logRefused() {
+	n, name, why := r.metadata.Refused()
+	switch {
+	case n == r.loggedRefused:
+	case n == 0:
+		r.log.Info("no operands are refused any more")
+	default:
+		r.log.WithError(why).WithFields(logrus.Fields{"operands": n, "operand": name}).
+			Warn("operands are refused, trying again")
+	}
+	r.loggedRefused = n
+}
