@@ -48,7 +48,7 @@ func wideProfile() *Profile {
 	return p
 }
 
-// What happens for each request, or for each value, allocates nothing once buffers have grown.
+// Work for each request and for each value allocates nothing once buffers have grown.
 func TestSteadyStateDoesNotAllocate(t *testing.T) {
 	fetch := (&Fetch{PMIDs: make([]PMID, 1000)}).Append(nil, 0)[HeaderSize:]
 	profile := wideProfile().Append(nil, 0)[HeaderSize:]

@@ -157,7 +157,8 @@ func TestColumnsOfOtherKinds(t *testing.T) {
 	require.ErrorIs(t, c.Decode(readFrame(t, (&Fetch{PMIDs: []PMID{1}}).Append(nil, 0))), ErrIPC)
 }
 
-// wrongSets are sets that cannot be read, or hold a code. A block of theirs is at word ownBlock of the frame that aroundOne makes.
+// wrongSets are sets that cannot be read, or hold a code. A block of theirs is at word ownBlock of the frame that
+// aroundOne makes.
 const ownBlock = 8 + 5 + 5 + 5 + 6
 
 var wrongSets = []struct {
@@ -189,7 +190,7 @@ func aroundOne(set, block []byte) []byte {
 	)
 }
 
-// What is wrong in a set costs that set: those beside it are good.
+// A wrong set has a code, and the sets beside it are good.
 func TestColumnsWrongSets(t *testing.T) {
 	number := func(id PMID, n uint64) Column {
 		return Column{PMID: id, Type: TypeU64, Format: Block, Insts: []Inst{NoInst}, Bits: []uint64{n}}

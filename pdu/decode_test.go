@@ -161,7 +161,7 @@ func TestDecodeErrorText(t *testing.T) {
 	assert.EqualError(t, err, "decode DESC_IDS: sts at byte 12: 4 bytes wanted, 0 left", "the first failure counts")
 }
 
-// What differs between stock senders is accepted and means the same.
+// Forms that differ between stock senders are accepted and mean the same.
 func TestTolerated(t *testing.T) {
 	for _, tt := range []struct {
 		name string

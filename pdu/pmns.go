@@ -58,8 +58,8 @@ type PMNSChild struct {
 	Name       string // of the node; "" is the root
 }
 
-// PMNSTraverse asks for all leaves below a node of the name space, whose Name is "" for the root. The answer has full
-// names.
+// PMNSTraverse asks for the full names of all leaves at or below a node of the name space. Name is the node, "" the
+// root.
 //
 //	Sent    client → pmcd → agent; answered by PMNS_NAMES
 //	Body    0; length, name, pad

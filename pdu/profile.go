@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// Profile selects the instances that later fetches of one context report. pmcd sends it only when it has changed,
-// so an agent stores one for each client and context.
+// Profile selects the instances that later fetches of one context report. An agent has to store only the last one that
+// it received: pmcd sends another one before a FETCH of a client or a context that the last one was not for.
 //
 //	Sent    client → pmcd → agent before a FETCH whose profile changed; a good one is never answered
 //	Body    context, default state, n, pad; n × (instance domain, state, m, pad); then the n lists

@@ -128,7 +128,7 @@ func TestSelectionAgreesWithProfile(t *testing.T) {
 	}
 }
 
-// What has been sorted is sorted again when it is decoded anew.
+// A profile that was sorted can be decoded again, and Selects sorts the new lists.
 func TestProfileSortedTwice(t *testing.T) {
 	var p Profile
 	for _, insts := range [][]Inst{{5, 3, 9}, {8, 2, 1}} {

@@ -19,7 +19,7 @@ func decodeResult(t testing.TB, frame []byte) *Result {
 	return &r
 }
 
-// What one set of values looks like after the way over the wire.
+// A set of values is the same after encoding and decoding, except as listed.
 func TestValuesOverTheWire(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

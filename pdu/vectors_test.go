@@ -68,7 +68,7 @@ func loadVector(t testing.TB, path string) vector {
 	return v
 }
 
-// parseVectorField reads "OFFSET SIZE KIND NAME VALUE". Of a text it takes the quotes.
+// parseVectorField reads "OFFSET SIZE KIND NAME VALUE". It removes the quotes of a text.
 func parseVectorField(t testing.TB, line string) field {
 	t.Helper()
 	part := strings.SplitN(line, " ", 5)
@@ -137,8 +137,8 @@ func assertSameBytes(t testing.TB, v vector, m Message) {
 	assert.Equal(t, hex.Dump(want), hex.Dump(got), v.name)
 }
 
-// What a message holds is in its trace, of which testdata/trace.golden has each: here it is compared with what the
-// recording says about the PDU. And it is encoded to the same bytes, padding included.
+// A message's trace has its content; testdata/trace.golden has the trace of each kind. The test compares the trace with
+// the fields of the recording. Encoding a message returns the recorded bytes, padding included.
 func TestVectors(t *testing.T) {
 	for _, v := range loadVectors(t) {
 		t.Run(v.name, func(t *testing.T) {

@@ -49,8 +49,8 @@ func readConversation(t *testing.T, path string) []turn {
 	return turns
 }
 
-// What stock agents were asked, and what they answered, byte for byte: an agent that says the same
-// through this package is the same to pmcd.
+// The recordings have the requests to stock agents and their replies. An agent with the same content sends the same
+// bytes through this package.
 func TestRecordedConversations(t *testing.T) {
 	files, err := filepath.Glob("testdata/conv-*.txt")
 	require.NoError(t, err)

@@ -171,7 +171,7 @@ func TestNamespaceDoesNotAllocate(t *testing.T) {
 	}))
 }
 
-// What is returned cannot be grown into the name space.
+// Appending to a returned slice does not change the name space.
 func TestNamespaceLendsItsListsOnly(t *testing.T) {
 	ns, err := pmda.NewNamespace("r", []pmda.Entry{
 		{Name: "r.a", PMID: 1}, {Name: "r.b", PMID: 1}, {Name: "r.c", PMID: 1}, {Name: "r.d", PMID: 4},

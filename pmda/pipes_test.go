@@ -233,7 +233,8 @@ func TestReplyThatPMCDReadsForAnother(t *testing.T) {
 	}
 }
 
-// More than the last reply is in the pipe: nobody knows what pmcd takes it for. The agent ends, and pmcd notices at once.
+// More than the last reply is in the pipe: nobody knows what pmcd takes it for. The agent ends, and pmcd notices at
+// once.
 func TestRepliesThatNobodyKnows(t *testing.T) {
 	p := newInterrupted(t, nil)
 	_, err := p.out.Write(make([]byte, 20))

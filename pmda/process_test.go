@@ -21,8 +21,8 @@ import (
 	"pmdaderived/pmda"
 )
 
-// What changes the whole process is tried in a child: the test binary again, told by childRole what
-// to be.
+// childRole is the variable that says what a child process of the tests does. Functions that change the whole process
+// are tested in a child, which runs the test binary again.
 const childRole = "PMDA_TEST_CHILD"
 
 // childLog is the log of a child whose argument is something else.
@@ -233,7 +233,7 @@ func TestOpenLogInAFolderOfRoot(t *testing.T) {
 	assert.NotEqual(t, string(now), string(before))
 }
 
-// Whoever can put a link in the place of the folder does not have root make files where it leads.
+// Root makes no files in a folder that a user has replaced by a link.
 func TestOpenLogInAFolderBehindALink(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755))

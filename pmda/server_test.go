@@ -107,7 +107,7 @@ func TestRequestsAreAnsweredByTheAgent(t *testing.T) {
 
 func frameOf(m pdu.Message) []byte { return m.Append(nil, 0) }
 
-// What an agent has no method for is answered as stock agents of the lower levels do.
+// A request for which an agent has no method is answered as stock agents of the lower levels do.
 func TestOptionalInterfacesAreOptional(t *testing.T) {
 	want := map[pdu.Kind]pdu.Message{
 		pdu.KindTextReq:      &pdu.Error{Code: pdu.ErrText},
@@ -505,7 +505,7 @@ func (namelessAgent) Instances(pmda.Client, pdu.InDom) ([]pdu.Instance, error) {
 	return []pdu.Instance{{ID: 1}, {ID: 2, Name: "two"}, {ID: 3}}, nil
 }
 
-// Whoever asks for one instance gets also what the list has no more, where the agent finds it.
+// A request for one instance is answered even if the list does not have it any more, if the agent finds it.
 func TestInstanceThatIsNotListed(t *testing.T) {
 	p := start(t, remembering{newFull()})
 	one := func(req *pdu.InstanceReq) pdu.Message { return p.Request(req) }

@@ -171,7 +171,7 @@ func TestComplaintsAreLoggedOnChange(t *testing.T) {
 	assert.Len(t, hook.AllEntries(), 1, "counted from the last time it was logged")
 }
 
-// What is remembered of complaints does not grow with what there is to complain about.
+// The number of remembered complaints is limited.
 func TestComplaintsAreBounded(t *testing.T) {
 	var c complaints
 	for i := range 10 * maxComplaints {
@@ -181,7 +181,7 @@ func TestComplaintsAreBounded(t *testing.T) {
 	}
 }
 
-// What pmcd should not have sent, and what the agent should not have done, is in the log.
+// PDUs that pmcd should not send, and faults of the agent, are logged.
 func TestOddThingsAreLogged(t *testing.T) {
 	tests := []struct {
 		name    string

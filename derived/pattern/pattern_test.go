@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The table was answered by the C library. A pattern that it refuses is refused here, too, and any other one gives its answer
-// or is refused.
+// The table was answered by the C library. A pattern that it refuses is refused here, too, and any other one gives
+// its answer or is refused.
 func TestAgreesWithCLibrary(t *testing.T) {
 	seen, refused := map[string]bool{}, map[string]int{}
 	for _, r := range readRows(t, "patterns.tsv") {
@@ -121,7 +121,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// What is written anew for Go's regexp takes memory by the length of the pattern, not by its square.
+// The translation of a pattern takes memory in proportion to its length, not to the square of that.
 func TestLongPatternsTakeLinearMemory(t *testing.T) {
 	taken := func(length int) uint64 {
 		var before, after runtime.MemStats
@@ -134,7 +134,7 @@ func TestLongPatternsTakeLinearMemory(t *testing.T) {
 	assert.Less(t, taken(maxPattern/4), 32*taken(maxPattern/64))
 }
 
-// What is found is of the leftmost longest match, as POSIX has it, and in bytes.
+// Find returns a part of the leftmost longest match, as POSIX has it, in bytes.
 func TestFind(t *testing.T) {
 	for _, tt := range []struct{ pattern, in, want string }{
 		{"^([a-z]+)", "sda1", "sda"},

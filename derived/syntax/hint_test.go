@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What people write who know other languages, and what it is here.
+// Text that is right in another language has a hint with the text for this one.
 func TestHints(t *testing.T) {
 	var words []string
 	for f := range Functions {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// What each libpcp understands of a text.
+// Unportable yields each part of a text with the versions of libpcp that understand it.
 func TestUnportable(t *testing.T) {
 	versions := []string{Everywhere: "everywhere", PCP63: "PCP63", PCP7: "PCP7", Nowhere: "nowhere"}
 	for _, row := range []struct{ text, want string }{

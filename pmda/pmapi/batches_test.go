@@ -11,8 +11,8 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Whatever is refused, each item gets what it would get alone, and it takes not much more than asking for each alone would: the
-// model does just that.
+// Whatever is refused, each item gets what it would get alone, and it takes not much more than asking for each alone
+// would: the model does just that.
 func TestNarrow(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 500 {

@@ -69,7 +69,8 @@ func model(t testing.TB) *pmapitest.Collector {
 	}
 }
 
-// The same questions to the collector in memory, with and without the newer PDUs; TestPMCDBehaviour puts them to the real one.
+// The same questions to the collector in memory, with and without the newer PDUs; TestPMCDBehaviour puts them to the
+// real one.
 func TestBehaviour(t *testing.T) {
 	for _, row := range []struct {
 		name, network string

@@ -401,7 +401,7 @@ func TestCallRefused(t *testing.T) {
 	}
 }
 
-// What is no answer to the request ends the connection.
+// A PDU that cannot be the answer to the request ends the connection.
 func TestCallAnsweredWrongly(t *testing.T) {
 	for _, call := range calls() {
 		wrong := map[string][]byte{
@@ -436,7 +436,8 @@ func TestCallAnsweredWrongly(t *testing.T) {
 	}
 }
 
-// An answer that says nothing, or cannot be read, costs the request, and the connection goes on: an agent may have said so.
+// An answer that says nothing, or cannot be read, costs the request, and the connection goes on: an agent may have
+// said so.
 func TestCallAnsweredBadly(t *testing.T) {
 	for _, call := range calls() {
 		bad := map[string][]byte{
@@ -484,7 +485,8 @@ func cutShort(frame []byte, n int) []byte {
 	return short
 }
 
-// requireSent demands of each metric and name in an answer that it is what was sent or has the code of what cannot be read.
+// requireSent demands of each metric and name in an answer that it is what was sent or has the code of what cannot be
+// read.
 func requireSent(t testing.TB, want, got any) {
 	t.Helper()
 	switch got := got.(type) {

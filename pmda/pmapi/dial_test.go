@@ -52,7 +52,7 @@ func TestDialHandshake(t *testing.T) {
 	}
 }
 
-// What a pmcd may answer to the credentials without meaning any harm.
+// Dial succeeds with these answers to the first request.
 func TestDialAccepted(t *testing.T) {
 	for name, script := range map[string]func(p *pmapitest.Peer){
 		"an unasked PM_ERR_AGAIN is dropped": func(p *pmapitest.Peer) {

@@ -49,7 +49,7 @@ func connect(ctx context.Context) (*pmapi.Conn, func()) {
 	}
 }
 
-// What pminfo -f does: name, descriptor, instances, values.
+// The example does what pminfo -f does: name, descriptor, instances, values.
 func Example() {
 	ctx := context.Background()
 	c, end := connect(ctx)
@@ -139,7 +139,7 @@ func ExampleConn_SetProfile() {
 	// 2 18.25
 }
 
-// What pmstore does.
+// The example does what pmstore does.
 func ExampleConn_Store() {
 	ctx := context.Background()
 	c, end := connect(ctx)

@@ -38,7 +38,8 @@ func (g *guard) Ask(req pdu.Message) pdu.Code {
 
 func (g *guard) Answered(_ pdu.Message, code pdu.Code) { g.answered = append(g.answered, code) }
 
-// What a gate refuses has its code, and is not sent. The rest is asked for all the same, and the gate is told of each answer.
+// A request that a gate refuses is not sent and has the gate's code. Other requests are sent, and the gate gets their
+// answers.
 func TestGate(t *testing.T) {
 	a, b := pdu.NewPMID(60, 0, 1), pdu.NewPMID(60, 0, 2)
 	relay := pmapitest.NewRelay(t, &pmapitest.Collector{Metrics: []pmapitest.Metric{

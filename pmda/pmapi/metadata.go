@@ -61,10 +61,15 @@ func (c *Conn) instances(ctx context.Context, op string, req pdu.InstanceReq) ([
 // ContextIdent is the ident for the labels of a context.
 const ContextIdent = 0xffffffff
 
-// Labels returns the labels of one level. ident is [ContextIdent] for the context, the number of a domain, an
-// instance domain, the PMID of any metric of a cluster, the PMID of a metric, or an instance domain for the labels of
-// its instances. Each level has one set at most, except the last: there each instance that the profile selects has
-// one. A set may have a code of its own.
+// Labels returns the labels of one level. A set may have a code of its own.
+//
+//	t                    ident                    sets
+//	pdu.LabelContext     ContextIdent             one at most
+//	pdu.LabelDomain      number of the domain     one at most
+//	pdu.LabelInDom       instance domain          one at most
+//	pdu.LabelCluster     PMID of any metric       one at most
+//	pdu.LabelItem        PMID                     one at most
+//	pdu.LabelInstances   instance domain          one for each instance that the profile selects
 //
 // The code of the error is [pdu.ErrNoLabels] if pmcd has no labels ([pdu.FeatureLabels]).
 //

@@ -119,7 +119,7 @@ func TestReplyToAnotherRequest(t *testing.T) {
 	}
 }
 
-// What cannot be asked is answered without asking.
+// A name that cannot be sent is answered without a request.
 func TestNotAsked(t *testing.T) {
 	c := serve(t, func(p *pmapitest.Peer) { p.WaitClosed() })
 	ctx := t.Context()
@@ -350,7 +350,7 @@ func TestCodeInPlaceOfNames(t *testing.T) {
 	assert.NoError(t, c.Err())
 }
 
-// What a bulk request does not tell is asked singly; an agent that is away is asked for only once.
+// A descriptor that is missing in bulk is asked for alone; for an agent that has gone only once.
 func TestDescsMissing(t *testing.T) {
 	away := func(item int) pdu.PMID { return pdu.NewPMID(60, 0, item) }
 	ids := []pdu.PMID{longOne, noMetric, away(1), away(2), pdu.NewPMID(70, 0, 0), away(3), longTen, pdu.NoPMID}
@@ -662,7 +662,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// What has been answered was not too large.
+// A request that was answered was not too large.
 func TestNotTooLarge(t *testing.T) {
 	ids := make([]pdu.PMID, 10000)
 	c := serve(t, func(p *pmapitest.Peer) {
@@ -699,7 +699,7 @@ func TestRefusedWhileIdle(t *testing.T) {
 	}
 }
 
-// What follows an answer unasked means that the stream is out of step. The answer is good.
+// Bytes after an answer, without a request, end the connection. The answer is good.
 func TestUnaskedBytes(t *testing.T) {
 	for _, call := range calls() {
 		t.Run(call.name, func(t *testing.T) {

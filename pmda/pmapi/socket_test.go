@@ -46,7 +46,7 @@ func begin(f func() error) (result <-chan error) {
 	return done
 }
 
-// What is read without waiting is what has arrived, up to the end of the stream, whatever the deadline is.
+// readNow reads the bytes that have arrived, up to the end of the stream, whatever the deadline is.
 func TestSocketReadNow(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *socket, peer net.Conn) {
 		require.NoError(t, s.SetDeadline(time.Unix(1, 0)))
@@ -86,7 +86,7 @@ func fill(t *testing.T, s *socket) {
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 }
 
-// What waits for room for a short time has nothing to do with what waits for an answer.
+// writeSoon, which waits for space for a short time, does not disturb a goroutine that waits for an answer.
 func TestSocketWriteSoon(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *socket, peer net.Conn) {
 		result := begin(s.waitReadable)

@@ -17,8 +17,8 @@ import (
 	"pmdaderived/pmda/pmapi/archive"
 )
 
-// Archives in testdata were recorded by pmlogger of PCP 6.0.3 from the agents sample and linux: v2a and v2b after each other, v3a and v3b, too; marks2 and
-// marks3 are what pmlogextract made of both, and volumes has five volumes.
+// Archives in testdata were recorded by pmlogger of PCP 6.0.3 from the agents sample and linux: v2a and v2b after
+// each other, v3a and v3b, too; marks2 and marks3 are what pmlogextract made of both, and volumes has five volumes.
 
 // open opens archives of testdata, or others.
 func open(tb testing.TB, paths ...string) *archive.Archive {
@@ -301,7 +301,7 @@ func TestNext(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 }
 
-// Of a volume that ends too soon, what is whole is read, and the end is told.
+// The whole records of a truncated volume are read, and its end is reported.
 func TestTruncated(t *testing.T) {
 	volume := join(label(0), sample(10, 1, 0), sample(20, 2, 0), sample(30, 3, 0))
 	a := open(t, write(t, byHand(), volume[:len(volume)-5]))

@@ -21,8 +21,8 @@ import (
 	"pmdaderived/pmda/pmapi/archive"
 )
 
-// read reads everything of an archive: metadata, all records, and values at some times. It returns the number of records, and whether
-// their end was told to be too soon.
+// read reads everything of an archive: metadata, all records, and values at some times. It returns the number of
+// records, and whether their end was told to be too soon.
 func read(tb testing.TB, a *archive.Archive) (records int, damaged bool) {
 	tb.Helper()
 	ctx := tb.Context()

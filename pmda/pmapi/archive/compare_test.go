@@ -46,7 +46,8 @@ type line struct {
 // samples is how many times are compared.
 const samples = 200
 
-// What PCP's own library reads from the archives below a folder is what we read: all records, and values at ascending times.
+// All records of the archives below a folder, and the values at ascending times, are those that PCP's own library
+// reads.
 func TestArchives(t *testing.T) {
 	require.NotEmpty(t, *archives, "make archives DIR=folder")
 	oracle := filepath.Join(t.TempDir(), "oracle")
@@ -136,7 +137,8 @@ func (g groups) only(a *archive.Archive, keep func(*archive.Archive, line) bool)
 	}
 }
 
-// sameRule reports whether every generation of PCP has the same rule for the values of a metric between records: docs/archives.md 5.
+// sameRule reports whether every generation of PCP has the same rule for the values of a metric between records:
+// docs/archives.md 5.
 func sameRule(a *archive.Archive, l line) bool {
 	desc, err := a.Desc(context.Background(), l.id)
 	return err != nil || desc.Sem == pdu.SemCounter || !desc.Type.Numeric()
@@ -286,7 +288,8 @@ func sorted(lines []line) []line {
 	return lines
 }
 
-// same reports whether two values are the same; numbers but for the last digits, which depend on the order of operations.
+// same reports whether two values are the same; numbers but for the last digits, which depend on the order of
+// operations.
 func (l line) same(other line) bool {
 	if l.time != other.time || l.id != other.id || l.inst != other.inst || l.typ != other.typ {
 		return false

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// differences are the archives of pcp-testsuite 6.0.3 that we read otherwise than libpcp, and why: docs/archives.md 6. One has its folder, because there
-// are others of that name.
+// differences are the archives of pcp-testsuite 6.0.3 that we read otherwise than libpcp, and why: docs/archives.md
+// 6. One has its folder, because there are others of that name.
 var differences = map[string]string{
 	"960624.08.17_v2":          swapped,
 	"babylon.pmview_v2":        swapped,

@@ -11,7 +11,7 @@ import (
 	"pmdaderived/pmda/pmapi/archive"
 )
 
-// What was recorded of a metric, and what it was between two records.
+// The example prints the recorded values of a metric, and its value between two records.
 func Example() {
 	ctx := context.Background()
 	a, err := archive.Open("testdata/v3a")

@@ -156,7 +156,7 @@ func (r *Reader) Next() (Record, error) {
 	}
 }
 
-// headSize returns the size in bytes of the time and the number of sets, which a record begins with.
+// headSize returns the size in bytes of the two fields before the value sets of a record: its time and a count.
 func headSize(version int) int {
 	if version == 2 {
 		return 12

@@ -137,7 +137,7 @@ func framed(body []byte) []byte {
 	return binary.BigEndian.AppendUint32(append(b, body...), n)
 }
 
-// head returns the size in bytes of the time and the number of sets, which a record begins with.
+// head returns the size in bytes of the two fields before the value sets of a record: its time and a count.
 func (w *Writer) head() int {
 	if w.label.Version == 2 {
 		return 12
