@@ -80,11 +80,16 @@ func TestDescriptors(t *testing.T) {
 	}{
 		{"bins", pdu.Desc{Type: pdu.Type32, InDom: binDom, Sem: pdu.SemInstant}},
 		{"who", pdu.Desc{Type: pdu.TypeString, InDom: pdu.NoInDom, Sem: pdu.SemDiscrete}},
-		{"speed", pdu.Desc{Type: pdu.TypeDouble, InDom: pdu.NoInDom, Sem: pdu.SemInstant, Units: pdu.Units{Count: 1, Time: -1, TimeScale: pdu.TimeSec}}},
+		{"speed", pdu.Desc{
+			Type: pdu.TypeDouble, InDom: pdu.NoInDom, Sem: pdu.SemInstant,
+			Units: pdu.Units{Count: 1, Time: -1, TimeScale: pdu.TimeSec},
+		}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			row.want.PMID = h.id("derived." + row.name)
-			assert.Equal(t, row.want, pmdatest.As[*pdu.DescReply](h.pmcd, h.pmcd.Request(&pdu.DescReq{PMID: row.want.PMID})).Desc)
+			assert.Equal(
+				t, row.want, pmdatest.As[*pdu.DescReply](h.pmcd, h.pmcd.Request(&pdu.DescReq{PMID: row.want.PMID})).Desc,
+			)
 		})
 	}
 	for _, m := range control.Table(h.agent.controlSource()) {
@@ -158,14 +163,21 @@ func TestTexts(t *testing.T) {
 	assert.NotEmpty(t, text(own, pdu.TextInDom|pdu.TextOneLine))
 	assert.NotEmpty(t, text(own, pdu.TextInDom|pdu.TextHelp))
 	assert.Equal(t, pdu.ErrText, h.pmcd.Refused(&pdu.TextReq{Ident: uint32(binDom), Type: pdu.TextInDom | pdu.TextHelp}))
-	assert.Equal(t, pdu.ErrPMID, h.pmcd.Refused(&pdu.TextReq{Ident: uint32(pdu.NewPMID(testDomain, 9, 9)), Type: pdu.TextPMID | pdu.TextHelp}))
+	assert.Equal(
+		t, pdu.ErrPMID,
+		h.pmcd.Refused(&pdu.TextReq{Ident: uint32(pdu.NewPMID(testDomain, 9, 9)), Type: pdu.TextPMID | pdu.TextHelp}),
+	)
 }
 
 func TestInstances(t *testing.T) {
 	h := start(t, newCollector(t), conf("a = up.load", "b = nosuch")).bound()
-	reply := pmdatest.As[*pdu.InstanceReply](h.pmcd, h.pmcd.Request(&pdu.InstanceReq{InDom: pdu.NewInDom(testDomain, 0), Inst: pdu.NoInst}))
+	reply := pmdatest.As[*pdu.InstanceReply](
+		h.pmcd, h.pmcd.Request(&pdu.InstanceReq{InDom: pdu.NewInDom(testDomain, 0), Inst: pdu.NoInst}),
+	)
 	assert.Equal(t, []pdu.Instance{{ID: 0, Name: "a"}, {ID: 1, Name: "b"}}, reply.Instances)
-	assert.Equal(t, pdu.ErrInDom, h.pmcd.Refused(&pdu.InstanceReq{InDom: binDom, Inst: pdu.NoInst}), "its owner's business")
+	assert.Equal(
+		t, pdu.ErrInDom, h.pmcd.Refused(&pdu.InstanceReq{InDom: binDom, Inst: pdu.NoInst}), "its owner's business",
+	)
 }
 
 func TestControlMetrics(t *testing.T) {
@@ -244,8 +256,18 @@ func TestProfiles(t *testing.T) {
 		states  int
 	}{
 		{"all", pdu.Profile{}, []pdu.Inst{1, 2, 3}, 3},
-		{"some", pdu.Profile{InDoms: []pdu.ProfileInDom{{InDom: binDom, State: pdu.Exclude, Insts: []pdu.Inst{3, 1}}}}, []pdu.Inst{1, 3}, 3},
-		{"all but one", pdu.Profile{InDoms: []pdu.ProfileInDom{{InDom: binDom, State: pdu.Include, Insts: []pdu.Inst{2}}}}, []pdu.Inst{1, 3}, 3},
+		{
+			"some",
+			pdu.Profile{InDoms: []pdu.ProfileInDom{{InDom: binDom, State: pdu.Exclude, Insts: []pdu.Inst{3, 1}}}},
+			[]pdu.Inst{1, 3},
+			3,
+		},
+		{
+			"all but one",
+			pdu.Profile{InDoms: []pdu.ProfileInDom{{InDom: binDom, State: pdu.Include, Insts: []pdu.Inst{2}}}},
+			[]pdu.Inst{1, 3},
+			3,
+		},
 		{"none", pdu.Profile{InDoms: []pdu.ProfileInDom{{InDom: binDom, State: pdu.Exclude}}}, nil, 3},
 		{"nothing anywhere", pdu.Profile{Default: pdu.Exclude}, nil, 0},
 		{"our own", pdu.Profile{Default: pdu.Exclude, InDoms: []pdu.ProfileInDom{
@@ -323,10 +345,14 @@ func TestStores(t *testing.T) {
 // A client that may store may also have debug messages logged.
 func TestDebugIsStored(t *testing.T) {
 	var debug []bool
-	h := start(t, nil, conf("c = 1"), noUpstream, func(o *Options) { o.Debug = func(on bool) { debug = append(debug, on) } })
+	h := start(
+		t, nil, conf("c = 1"), noUpstream, func(o *Options) { o.Debug = func(on bool) { debug = append(debug, on) } },
+	)
 	id := h.id("derived.control.debug")
 	store := func(v uint32) pdu.Code {
-		return h.pmcd.Refused(&pdu.Result{Sets: []pdu.ValueSet{{PMID: id, Values: []pdu.Value{pdu.Uint32Value(pdu.NoInst, v)}}}})
+		return h.pmcd.Refused(
+			&pdu.Result{Sets: []pdu.ValueSet{{PMID: id, Values: []pdu.Value{pdu.Uint32Value(pdu.NoInst, v)}}}},
+		)
 	}
 	assert.Equal(t, pdu.ErrPermission, store(1), "nobody knows who that is")
 	h.pmcd.Send(&pdu.Attr{Attr: pdu.AttrUserID, Value: "0"}, 0)
@@ -359,7 +385,9 @@ func TestLabels(t *testing.T) {
 	h.fetch(a) // takes it along
 	h.reload(confFile("/etc/one.conf", "a = up.load", "b = 2 * up.load"))
 	assert.Zero(t, h.agent.changes.Load(), "nothing that clients know has changed")
-	h.reload(served.Config{Definitions: append(confFile("/etc/two.conf", "a = up.load").Definitions, conf("b = up.load").Definitions...)})
+	h.reload(served.Config{
+		Definitions: append(confFile("/etc/two.conf", "a = up.load").Definitions, conf("b = up.load").Definitions...),
+	})
 	assert.JSONEq(t, `{"derived_file":"/etc/two.conf"}`, require1(t, labels(uint32(a), pdu.LabelItem)).JSON)
 	assert.Equal(t, a, h.id("derived.a"))
 	r := pmdatest.As[*pdu.Result](h.pmcd, h.pmcd.Request(&pdu.Fetch{PMIDs: []pdu.PMID{a}}))
@@ -382,7 +410,10 @@ func TestFileStatus(t *testing.T) {
 	read := uint64(h.agent.snapshot.Load().Read.Unix())
 	dom := pdu.NewInDom(testDomain, 2)
 	reply := pmdatest.As[*pdu.InstanceReply](h.pmcd, h.pmcd.Request(&pdu.InstanceReq{InDom: dom, Inst: pdu.NoInst}))
-	assert.Equal(t, []pdu.Instance{{ID: 0, Name: good.Path}, {ID: 1, Name: bad.Path}, {ID: 2, Name: gone.Path}}, reply.Instances)
+	assert.Equal(
+		t, []pdu.Instance{{ID: 0, Name: good.Path}, {ID: 1, Name: bad.Path}, {ID: 2, Name: gone.Path}},
+		reply.Instances,
+	)
 	values := func(name string) (all []any) {
 		for _, v := range h.fetch(h.id("derived.control.file." + name))[0].Values {
 			if v.Type.Numeric() || v.Bytes == nil {
@@ -402,11 +433,17 @@ func TestFileStatus(t *testing.T) {
 	c.Files = []served.File{gone, {Path: "/etc/new.conf"}}
 	h.reload(c)
 	reply = pmdatest.As[*pdu.InstanceReply](h.pmcd, h.pmcd.Request(&pdu.InstanceReq{InDom: dom, Inst: pdu.NoInst}))
-	assert.Equal(t, []pdu.Instance{{ID: 2, Name: gone.Path}, {ID: 3, Name: "/etc/new.conf"}}, reply.Instances, "a number stays a file's")
+	assert.Equal(
+		t, []pdu.Instance{{ID: 2, Name: gone.Path}, {ID: 3, Name: "/etc/new.conf"}}, reply.Instances,
+		"a number stays a file's",
+	)
 }
 
 func TestProtectedMetrics(t *testing.T) {
-	h := start(t, newCollector(t), conf("io = proc.io", "total = sum(proc.io)", "hidden = derived.total", "open = up.count"), protectProc).bound()
+	h := start(
+		t, newCollector(t), conf("io = proc.io", "total = sum(proc.io)", "hidden = derived.total", "open = up.count"),
+		protectProc,
+	).bound()
 	ids := []pdu.PMID{h.id("derived.io"), h.id("derived.total"), h.id("derived.hidden"), h.id("derived.open")}
 	h.pmcd.Client = 4
 	h.pmcd.Send(&pdu.Attr{Attr: pdu.AttrUserID, Value: "1000"}, 4)
@@ -525,9 +562,13 @@ func TestInstancesThatAppear(t *testing.T) {
 	id := h.id("derived.t")
 	assert.Len(t, h.value(id), 2)
 	u.Update(func() {
-		u.InDoms[binDom] = pmapitest.InDom{Instances: []pdu.Instance{{ID: 2, Name: "two"}, {ID: 10, Name: "ten"}, {ID: 11, Name: "eleven"}, {ID: 12, Name: "twelve and more"}}}
+		u.InDoms[binDom] = pmapitest.InDom{Instances: []pdu.Instance{
+			{ID: 2, Name: "two"}, {ID: 10, Name: "ten"}, {ID: 11, Name: "eleven"}, {ID: 12, Name: "twelve and more"},
+		}}
 	})
-	u.tick(time.Second, map[pdu.PMID][]pdu.Value{binID: {pdu.Int32Value(2, 1), pdu.Int32Value(10, 1), pdu.Int32Value(11, 1), pdu.Int32Value(12, 1)}})
+	u.tick(time.Second, map[pdu.PMID][]pdu.Value{
+		binID: {pdu.Int32Value(2, 1), pdu.Int32Value(10, 1), pdu.Int32Value(11, 1), pdu.Int32Value(12, 1)},
+	})
 	eventually(t, "new instances with names", func() bool {
 		h.id("derived.t")
 		var insts []pdu.Inst
@@ -541,7 +582,10 @@ func TestInstancesThatAppear(t *testing.T) {
 // everything asks one request of each kind; answers are checked by pmdatest, and must come at once.
 func (h *harness) everything() {
 	h.tb.Helper()
-	ids := []pdu.PMID{pdu.NewPMID(testDomain, 0, 0), pdu.NewPMID(testDomain, 1, 0), pdu.NewPMID(testDomain, 1, 1), pdu.NewPMID(testDomain, 9, 9)}
+	ids := []pdu.PMID{
+		pdu.NewPMID(testDomain, 0, 0), pdu.NewPMID(testDomain, 1, 0), pdu.NewPMID(testDomain, 1, 1),
+		pdu.NewPMID(testDomain, 9, 9),
+	}
 	for _, m := range []pdu.Message{
 		&pdu.PMNSTraverse{Name: "derived"},
 		&pdu.PMNSChild{Name: "derived", WithStatus: true},
@@ -687,7 +731,9 @@ func TestWarmStartOfTheAgent(t *testing.T) {
 	assert.Equal(t, b, h.id("derived.b"))
 	assert.Equal(t, desc, pmdatest.As[*pdu.DescReply](h.pmcd, h.pmcd.Request(&pdu.DescReq{PMID: b})).Desc)
 	assert.Equal(t, pdu.ErrAgain, h.fetch(b)[0].Code)
-	assert.Contains(t, pmdatest.As[*pdu.PMNSNames](h.pmcd, h.pmcd.Request(&pdu.PMNSTraverse{Name: "derived"})).Names, "derived.b")
+	assert.Contains(
+		t, pmdatest.As[*pdu.PMNSNames](h.pmcd, h.pmcd.Request(&pdu.PMNSTraverse{Name: "derived"})).Names, "derived.b",
+	)
 	assert.NotContains(t, []pdu.PMID{a, b}, h.id("derived.new"))
 }
 
@@ -709,7 +755,9 @@ func TestKeptWarm(t *testing.T) {
 		}
 		return true
 	})
-	h := start(t, u, conf("speed = rate(up.count)", "a = up.load"), func(o *Options) { o.Interval = 10 * time.Millisecond }).bound()
+	h := start(
+		t, u, conf("speed = rate(up.count)", "a = up.load"), func(o *Options) { o.Interval = 10 * time.Millisecond },
+	).bound()
 	eventually(t, "samples", func() bool { return len(u.Fetched()) > 5 })
 	for _, ids := range u.Fetched() {
 		assert.NotContains(t, ids, loadID, "it has no history")
@@ -799,7 +847,9 @@ func TestNamesThatCannotBeHad(t *testing.T) {
 	u := newCollector(t)
 	bins := u.InDoms[binDom]
 	delete(u.InDoms, binDom)
-	h := start(t, u, conf(`t = matchinst(/^t/, up.bin)`), func(o *Options) { o.retryInterval = 5 * time.Millisecond }).bound()
+	h := start(
+		t, u, conf(`t = matchinst(/^t/, up.bin)`), func(o *Options) { o.retryInterval = 5 * time.Millisecond },
+	).bound()
 	id := h.id("derived.t")
 	assert.False(t, h.agent.names.Has(binDom))
 	u.Update(func() { u.InDoms[binDom] = bins })

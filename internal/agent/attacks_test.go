@@ -47,7 +47,10 @@ func attacks() []attack {
 		{"half of the body", body(func(b []byte) []byte { return b[:len(b)/8*4] }), answers},
 		{"a byte too few", body(func(b []byte) []byte { return b[:max(0, len(b)-1)] }), answers},
 		{"a long tail", body(func(b []byte) []byte { return append(b, make([]byte, 4096)...) }), answers},
-		{"all counts without end", body(func(b []byte) []byte { return bytes.Repeat([]byte{0x7f, 0xff, 0xff, 0xff}, len(b)/4) }), answers},
+		{
+			"all counts without end",
+			body(func(b []byte) []byte { return bytes.Repeat([]byte{0x7f, 0xff, 0xff, 0xff}, len(b)/4) }), answers,
+		},
 		{"all counts below zero", body(func(b []byte) []byte { return bytes.Repeat([]byte{0xff}, len(b)) }), answers},
 		{"half of a header", func(f []byte) [][]byte { return [][]byte{f[:pdu.HeaderSize/2]} }, closes},
 		{"half of the PDU", func(f []byte) [][]byte { return [][]byte{f[:len(f)/2]} }, closes},

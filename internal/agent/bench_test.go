@@ -63,7 +63,8 @@ func steady(tb testing.TB, n, samples int) (next func()) {
 		if i%samples == 0 { // time starts again: samples are not used twice
 			for k, old := range made {
 				moved := *old
-				moved.At, moved.Taken = old.At.Add(time.Duration(samples)*time.Second), old.Taken.Add(time.Duration(samples)*time.Second)
+				all := time.Duration(samples) * time.Second
+				moved.At, moved.Taken = old.At.Add(all), old.Taken.Add(all)
 				made[k] = &moved
 			}
 		}

@@ -43,8 +43,10 @@ func newCollectorWith(tb testing.TB, features pdu.Features) *collector {
 				Values: []pdu.Value{pdu.DoubleValue(pdu.NoInst, 0.5)},
 			},
 			{
-				Name:   "up.count",
-				Desc:   pdu.Desc{PMID: countID, Type: pdu.TypeU64, InDom: pdu.NoInDom, Sem: pdu.SemCounter, Units: pdu.Units{Count: 1}},
+				Name: "up.count",
+				Desc: pdu.Desc{
+					PMID: countID, Type: pdu.TypeU64, InDom: pdu.NoInDom, Sem: pdu.SemCounter, Units: pdu.Units{Count: 1},
+				},
 				Values: []pdu.Value{pdu.Uint64Value(pdu.NoInst, 100)},
 			},
 			{

@@ -186,7 +186,9 @@ func TestHistoryEndsWithTheClient(t *testing.T) {
 	b.sample(100, "d")
 	b.fetch(1, 0, "d")
 	b.fetch(1, 1, "d")
-	first := b.agent.contexts.find(b.agent.snapshot.Load(), &pmda.FetchRequest{Client: 1, PMIDs: []pdu.PMID{b.metric("d").ID}})
+	first := b.agent.contexts.find(
+		b.agent.snapshot.Load(), &pmda.FetchRequest{Client: 1, PMIDs: []pdu.PMID{b.metric("d").ID}},
+	)
 	assert.True(t, first.timer.Active())
 	b.fetch(2, 0, "d")
 	b.pass(time.Second)

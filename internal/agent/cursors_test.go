@@ -97,7 +97,10 @@ func TestCursorWhileOperandsAreStale(t *testing.T) {
 
 // A window with a span is as new beside a per-client window as alone.
 func TestSpanBesidePerClientWindow(t *testing.T) {
-	b := newBench(t, conf(`m = 0 * max_sample(instant(up.count)) + last_sample(instant(up.count), "10s")`, `f = last_sample(instant(up.count), "10s")`))
+	b := newBench(t, conf(
+		`m = 0 * max_sample(instant(up.count)) + last_sample(instant(up.count), "10s")`,
+		`f = last_sample(instant(up.count), "10s")`,
+	))
 	b.value(1, 0, "m")
 	b.agent.sampler.RunDue(b.now) // wakeRun
 	for n := range uint64(5) {
@@ -115,7 +118,10 @@ func TestNewDefinitionDuringTick(t *testing.T) {
 	b.tick(1)
 	b.pass(time.Second)
 	b.agent.sampler.RunDue(b.now)
-	b.serve(conf(n, "m = sum_sample(2 * instant(up.count))", "mean = sum_sample(instant(up.count)) / count_sample(instant(up.count))"))
+	b.serve(conf(
+		n, "m = sum_sample(2 * instant(up.count))",
+		"mean = sum_sample(instant(up.count)) / count_sample(instant(up.count))",
+	))
 	assert.Equal(t, pdu.ErrAgain.Error(), b.value(1, 0, "m"))
 	for _, s := range b.site.before.Windows {
 		b.agent.upstream.Store(b.sample(10), s)
@@ -158,7 +164,9 @@ func TestNewAverage(t *testing.T) {
 		b.tick(1)
 		b.value(1, 0, "u")
 	}
-	b.serve(conf("u = sum_sample(instant(up.count))", "mean = sum_sample(instant(up.count)) / count_sample(instant(up.count))"))
+	b.serve(
+		conf("u = sum_sample(instant(up.count))", "mean = sum_sample(instant(up.count)) / count_sample(instant(up.count))"),
+	)
 	for range 2 {
 		b.tick(1)
 	}
@@ -178,7 +186,9 @@ func TestEditedAverage(t *testing.T) {
 	for range 40 {
 		b.tick(1)
 	}
-	b.serve(conf("m = sum_sample(instant(up.count)) / sum_sample(2 * instant(up.count))", "u = sum_sample(instant(up.count))"))
+	b.serve(
+		conf("m = sum_sample(instant(up.count)) / sum_sample(2 * instant(up.count))", "u = sum_sample(instant(up.count))"),
+	)
 	require.Equal(t, id, b.metric("m").ID)
 	for range 5 {
 		b.tick(1)

@@ -37,7 +37,7 @@ type fetch struct {
 	// These are valid until finishFetch returns.
 	arrived      time.Time
 	context      *clientContext     // nil: no fetch is to be finished
-	blocked      predict.TimeRange  // the last time that pmcd was busy with a request of ours, and served nobody
+	blocked      predict.TimeRange  // the last time that pmcd was busy with a request of ours
 	blockedTotal time.Duration      // the sum of all such times
 	wanted       []*upstream.Series // series without a sample that was made for this fetch
 	needsOlder   bool               // a metric is computed from several samples
@@ -107,7 +107,7 @@ func (a *Agent) takeSamples(f *fetch) {
 		newest = newest[1:]
 		if sample != nil && sample != last {
 			last, age = sample, f.arrived.Sub(sample.Taken)
-			allowed = maxAge + f.blockedTotal - sample.BlockedBefore // while pmcd served nobody, no newer one was possible
+			allowed = maxAge + f.blockedTotal - sample.BlockedBefore // while pmcd was blocked, no newer one was possible
 		}
 		f.needsOlder = f.needsOlder || e.depth > 1
 		a.advanceHistory(&e.History, e.depth, e.Series, sample, age, allowed)

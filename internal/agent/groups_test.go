@@ -32,7 +32,9 @@ func (h *harness) indom(d pdu.InDom) (names []string) {
 // number is the number of an instance.
 func (h *harness) number(d pdu.InDom, name string) pdu.Inst {
 	h.tb.Helper()
-	reply := pmdatest.As[*pdu.InstanceReply](h.pmcd, h.pmcd.Request(&pdu.InstanceReq{InDom: d, Inst: pdu.NoInst, Name: name}))
+	reply := pmdatest.As[*pdu.InstanceReply](
+		h.pmcd, h.pmcd.Request(&pdu.InstanceReq{InDom: d, Inst: pdu.NoInst, Name: name}),
+	)
 	return require1(h.tb, reply.Instances).ID
 }
 
@@ -57,7 +59,9 @@ func texts(values ...string) map[pdu.PMID][]pdu.Value {
 }
 
 func TestGroups(t *testing.T) {
-	h := start(t, newCollector(t), conf("kind = sum(up.bin) by (kind=/^(t)|o/)", "text = max(up.bin) by (up.text)")).bound()
+	h := start(
+		t, newCollector(t), conf("kind = sum(up.bin) by (kind=/^(t)|o/)", "text = max(up.bin) by (up.text)"),
+	).bound()
 	id := h.id("derived.kind")
 	desc := pmdatest.As[*pdu.DescReply](h.pmcd, h.pmcd.Request(&pdu.DescReq{PMID: id})).Desc
 	assert.Equal(t, pdu.Desc{PMID: id, Type: pdu.Type32, InDom: groupDom, Sem: pdu.SemInstant}, desc)
@@ -77,7 +81,9 @@ func TestGroups(t *testing.T) {
 	assert.Equal(t, pdu.ErrInDom, h.pmcd.Refused(&pdu.InstanceReq{InDom: pdu.NewInDom(testDomain, 66), Inst: 1}))
 
 	text := func(kind pdu.TextType) string {
-		return pmdatest.As[*pdu.Text](h.pmcd, h.pmcd.Request(&pdu.TextReq{Ident: uint32(groupDom), Type: kind | pdu.TextInDom})).Text
+		return pmdatest.As[*pdu.Text](
+			h.pmcd, h.pmcd.Request(&pdu.TextReq{Ident: uint32(groupDom), Type: kind | pdu.TextInDom}),
+		).Text
 	}
 	assert.Equal(t, "groups of the instances of 60.1, by kind", text(pdu.TextOneLine))
 	assert.Equal(t, text(pdu.TextOneLine), text(pdu.TextHelp))
@@ -87,7 +93,9 @@ func TestLabelsOfGroups(t *testing.T) {
 	h := start(t, newCollector(t), conf("kind = sum(up.bin) by (kind=/^(t)|o/)")).bound()
 	h.value(h.id("derived.kind"))
 	labels := func() (all []string) {
-		reply := pmdatest.As[*pdu.Labels](h.pmcd, h.pmcd.Request(&pdu.LabelReq{Ident: uint32(groupDom), Type: pdu.LabelInstances}))
+		reply := pmdatest.As[*pdu.Labels](
+			h.pmcd, h.pmcd.Request(&pdu.LabelReq{Ident: uint32(groupDom), Type: pdu.LabelInstances}),
+		)
 		for _, set := range reply.Sets {
 			assert.Equal(t, h.number(groupDom, map[string]string{`{"kind":"o"}`: "o", `{"kind":"t"}`: "t"}[set.JSON]), set.Inst)
 			all = append(all, set.JSON)
@@ -98,7 +106,9 @@ func TestLabelsOfGroups(t *testing.T) {
 	only := pdu.ProfileInDom{InDom: groupDom, State: pdu.Exclude, Insts: []pdu.Inst{h.number(groupDom, "t")}}
 	h.pmcd.Send(&pdu.Profile{InDoms: []pdu.ProfileInDom{only}}, 0)
 	assert.Equal(t, []string{`{"kind":"t"}`}, labels())
-	reply := pmdatest.As[*pdu.Labels](h.pmcd, h.pmcd.Request(&pdu.LabelReq{Ident: uint32(binDom), Type: pdu.LabelInstances}))
+	reply := pmdatest.As[*pdu.Labels](
+		h.pmcd, h.pmcd.Request(&pdu.LabelReq{Ident: uint32(binDom), Type: pdu.LabelInstances}),
+	)
 	assert.Empty(t, reply.Sets, "they are its agent's")
 }
 
@@ -182,7 +192,10 @@ func TestProtectedGroups(t *testing.T) {
 	u := newCollector(t)
 	path := filepath.Join(t.TempDir(), "state")
 	protect, state := func(o *Options) { o.Protected = []string{"up.text"} }, func(o *Options) { o.StateFile = path }
-	h := start(t, u, conf("t = sum(up.bin) by (up.text)", "n = scalar(max(up.bin) by (text=/^(t)|o/))", "open = up.bin"), protect, state).bound()
+	h := start(
+		t, u, conf("t = sum(up.bin) by (up.text)", "n = scalar(max(up.bin) by (text=/^(t)|o/))", "open = up.bin"),
+		protect, state,
+	).bound()
 	ids := []pdu.PMID{h.id("derived.t"), h.id("derived.n")}
 	h.pmcd.Client = 4
 	h.pmcd.Send(&pdu.Attr{Attr: pdu.AttrUserID, Value: "1000"}, 4)
@@ -262,8 +275,13 @@ func TestGroupsByLabel(t *testing.T) {
 		in.Instances = append(slices.Clip(in.Instances), pdu.Instance{ID: 4, Name: "four"})
 		u.InDoms[binDom] = in
 	})
-	u.tick(time.Second, map[pdu.PMID][]pdu.Value{binID: {pdu.Int32Value(1, 10), pdu.Int32Value(2, -20), pdu.Int32Value(3, 30), pdu.Int32Value(4, 5)}})
-	eventually(t, "other groups", func() bool { return maps.Equal(h.byName(id), map[string]int64{"disk": 10, "true": -20, "tape": 35}) })
+	u.tick(time.Second, map[pdu.PMID][]pdu.Value{
+		binID: {pdu.Int32Value(1, 10), pdu.Int32Value(2, -20), pdu.Int32Value(3, 30), pdu.Int32Value(4, 5)},
+	})
+	eventually(
+		t, "other groups",
+		func() bool { return maps.Equal(h.byName(id), map[string]int64{"disk": 10, "true": -20, "tape": 35}) },
+	)
 
 	h.reload(conf("k = sum(up.bin) by (label(other))"))
 	assert.Equal(t, 4, len(h.value(h.id("derived.k"))), "another label is looked up")

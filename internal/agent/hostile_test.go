@@ -163,7 +163,8 @@ func TestHostilePMCD(t *testing.T) {
 	id := b.metric("a").ID
 	creds := (&pdu.Creds{Version: pdu.ProtocolVersion}).Append(nil, 0)
 	sane := (&pdu.DescReq{PMID: id}).Append(nil, 9)
-	want := (&pdu.DescReply{Desc: pdu.Desc{PMID: id, Type: pdu.TypeDouble, InDom: pdu.NoInDom, Sem: pdu.SemInstant}}).Append(nil, 0)
+	desc := pdu.Desc{PMID: id, Type: pdu.TypeDouble, InDom: pdu.NoInDom, Sem: pdu.SemInstant}
+	want := (&pdu.DescReply{Desc: desc}).Append(nil, 0)
 	serve := func(stream []byte) ([]byte, error) {
 		return pmdatest.Play(t, &pmda.Server{Agent: b.agent, Greeted: true}, stream)
 	}
@@ -202,7 +203,9 @@ func TestHostileWords(t *testing.T) {
 		t.Run(m.Kind().String(), func(t *testing.T) {
 			frame := m.Append(nil, 3)
 			for at := pdu.HeaderSize; at+4 <= len(frame); at += 4 {
-				for _, lie := range [][]byte{{0, 0, 0, 0}, {0, 0, 0, 1}, {0x7f, 0xff, 0xff, 0xff}, {0x80, 0, 0, 0}, {0xff, 0xff, 0xff, 0xff}} {
+				for _, lie := range [][]byte{
+					{0, 0, 0, 0}, {0, 0, 0, 1}, {0x7f, 0xff, 0xff, 0xff}, {0x80, 0, 0, 0}, {0xff, 0xff, 0xff, 0xff},
+				} {
 					f := bytes.Clone(frame)
 					copy(f[at:], lie)
 					out, err := pmdatest.Play(t, &pmda.Server{Agent: b.agent, Greeted: true}, slices.Concat(creds, f))

@@ -93,7 +93,9 @@ func TestLiesInASet(t *testing.T) {
 				return true, err == nil
 			})
 			h := start(t, up, conf("honest = up.load", "rate = rate(up.count)", "lie = proc.io", "more = sum(proc.io)")).bound()
-			honest, liars := []pdu.PMID{h.id("derived.honest"), h.id("derived.rate")}, []pdu.PMID{h.id("derived.lie"), h.id("derived.more")}
+			honest, liars := []pdu.PMID{
+				h.id("derived.honest"), h.id("derived.rate"),
+			}, []pdu.PMID{h.id("derived.lie"), h.id("derived.more")}
 			complete := false
 			check := func() []pdu.ValueSet {
 				h.fetch(liars...) // a fetch of theirs alone

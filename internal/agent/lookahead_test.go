@@ -43,7 +43,9 @@ func TestLookupsInARow(t *testing.T) {
 	h := start(t, u, conf("c = up.count", "b = up.bin"), func(o *Options) {
 		o.Now = func() time.Time { return time.Unix(1_000_000, clock.Load()) }
 	}).bound()
-	ours := func(ids []pdu.PMID) bool { return ids[0].Domain() == h.agent.options.Domain } // to announce names, at some time
+	ours := func(ids []pdu.PMID) bool { // to announce names, at some time
+		return ids[0].Domain() == h.agent.options.Domain
+	}
 	asked := func(name string) int {
 		clock.Add(int64(upstream.MinGap))
 		h.id("derived." + name)

@@ -85,13 +85,15 @@ const (
 
 func (d deed) String() string {
 	return fmt.Sprintf("%s %d", [deeds]string{
-		"fetch", "end", "pass", "count", "sample", "ask", "arrive", "reload", "restart", "disconnect", "set clock", "look", "bins", "check", "warm",
+		"fetch", "end", "pass", "count", "sample", "ask", "arrive", "reload", "restart", "disconnect",
+		"set clock", "look", "bins", "check", "warm",
 	}[d.what%deeds], d.much)
 }
 
 // pauses are what time may do at once, around all that the agent measures time by.
 var pauses = [...]time.Duration{
-	0, time.Millisecond, history.MinStep - 1, history.MinStep, 50 * ms, 200 * ms, time.Second, time.Second + 1, 3 * time.Second, 10 * time.Second, 100 * time.Second,
+	0, time.Millisecond, history.MinStep - 1, history.MinStep, 50 * ms, 200 * ms, time.Second, time.Second + 1,
+	3 * time.Second, 10 * time.Second, 100 * time.Second,
 }
 
 // play does all deeds with a new agent and returns what is wrong.
@@ -480,12 +482,30 @@ func TestMachine(t *testing.T) {
 // FuzzMachine is TestMachine with steps that the fuzzer thinks of.
 func FuzzMachine(f *testing.F) {
 	f.Add(false, []byte{doSample, 0, doFetch, 0, doPass, 6, doCount, 7, doSample, 0, doFetch, 0})
-	f.Add(true, []byte{doSample, 0, doPass, 8, doCount, 9, doSample, 0, doFetch, 0, doReload, 1, doFetch, 0, doReload, 0, doFetch, 0})
-	f.Add(false, []byte{doSample, 0, doFetch, 8, doRestart, 3, doPass, 4, doSample, 0, doFetch, 8, doPass, 4, doCount, 1, doSample, 0, doFetch, 8})
-	f.Add(true, []byte{doAsk, 0, doPass, 5, doSetClock, 255, doArrive, 0, doFetch, 1, doSample, 0, doPass, 3, doFetch, 1, doEnd, 1, doFetch, 1})
-	f.Add(false, []byte{doSample, 0, doFetch, 16, doReload, 1, doFetch, 16, doPass, 5, doCount, 9, doSample, 0, doReload, 0, doFetch, 16})
-	f.Add(false, []byte{doReload, 15, doLook, 4, doBins, 5, doSample, 0, doFetch, 24, doDisconnect, 0, doPass, 10, doFetch, 24})
-	f.Add(true, []byte{doSample, 0, doFetch, 0, doPass, 10, doCheck, 0, doFetch, 0, doSample, 0, doFetch, 0, doEnd, 8, doFetch, 0})
+	f.Add(
+		true,
+		[]byte{doSample, 0, doPass, 8, doCount, 9, doSample, 0, doFetch, 0, doReload, 1, doFetch, 0, doReload, 0, doFetch, 0},
+	)
+	f.Add(false, []byte{
+		doSample, 0, doFetch, 8, doRestart, 3, doPass, 4, doSample, 0, doFetch, 8, doPass, 4, doCount, 1, doSample, 0,
+		doFetch, 8,
+	})
+	f.Add(true, []byte{
+		doAsk, 0, doPass, 5, doSetClock, 255, doArrive, 0, doFetch, 1, doSample, 0, doPass, 3, doFetch, 1, doEnd, 1,
+		doFetch, 1,
+	})
+	f.Add(false, []byte{
+		doSample, 0, doFetch, 16, doReload, 1, doFetch, 16, doPass, 5, doCount, 9, doSample, 0, doReload, 0, doFetch,
+		16,
+	})
+	f.Add(
+		false,
+		[]byte{doReload, 15, doLook, 4, doBins, 5, doSample, 0, doFetch, 24, doDisconnect, 0, doPass, 10, doFetch, 24},
+	)
+	f.Add(
+		true,
+		[]byte{doSample, 0, doFetch, 0, doPass, 10, doCheck, 0, doFetch, 0, doSample, 0, doFetch, 0, doEnd, 8, doFetch, 0},
+	)
 	f.Fuzz(func(t *testing.T, warm bool, steps []byte) {
 		var all []deed
 		for steps = steps[:min(len(steps), 2000)]; len(steps) > 1; steps = steps[2:] {

@@ -104,7 +104,8 @@ func (a *Agent) Children(c pmda.Client, name string, dst []pmda.Child) ([]pmda.C
 	return a.snapshot.Load().Namespace.Children(c, name, dst)
 }
 
-// Traverse implements pmda.Namer. It requests samples of all metrics below the name: tools that traverse fetch them next.
+// Traverse implements pmda.Namer. It requests samples of all metrics below the name: tools that traverse fetch them
+// next.
 func (a *Agent) Traverse(c pmda.Client, name string) ([]string, error) {
 	snap := a.snapshot.Load()
 	var series []*upstream.Series

@@ -112,7 +112,10 @@ func TestOperandTooLongAmongMany(t *testing.T) {
 		lines = append(lines, fmt.Sprintf("t%d = up.text%d", i, i))
 	}
 	const wrong = 321
-	up.tick(0, map[pdu.PMID][]pdu.Value{pdu.NewPMID(60, 9, wrong): {pdu.StringValue(pdu.NoInst, strings.Repeat("x", 200_000))}})
+	up.tick(
+		0,
+		map[pdu.PMID][]pdu.Value{pdu.NewPMID(60, 9, wrong): {pdu.StringValue(pdu.NoInst, strings.Repeat("x", 200_000))}},
+	)
 	h := start(t, up, conf(lines...), func(o *Options) { o.maxAnswer = 100_000 }).bound()
 	var ids []pdu.PMID
 	for _, m := range h.agent.snapshot.Load().EntryStates {
@@ -134,7 +137,10 @@ func TestOperandTooLongAmongMany(t *testing.T) {
 func TestOperandTooLong(t *testing.T) {
 	up := newCollector(t)
 	huge := up.addText("up.huge", 1, 5000)
-	h := start(t, up, conf("load = up.load", "huge = up.huge", "both = defined(up.load) && up.load > 0 ? up.huge : up.name", "count = up.count"), smallAnswers).bound()
+	h := start(t, up, conf(
+		"load = up.load", "huge = up.huge", "both = defined(up.load) && up.load > 0 ? up.huge : up.name",
+		"count = up.count",
+	), smallAnswers).bound()
 	load, count, alone, both := h.id("derived.load"), h.id("derived.count"), h.id("derived.huge"), h.id("derived.both")
 	eventually(t, "samples", func() bool {
 		h.fetch(load, alone, both, count)
@@ -174,7 +180,9 @@ func TestOperandTooLong(t *testing.T) {
 func TestMetricTooLong(t *testing.T) {
 	up := newCollector(t)
 	x, y := up.addText("up.x", 1, 1500), up.addText("up.y", 2, 1500)
-	h := start(t, up, conf("x = up.x", "y = up.y", "either = defined(up.load) && up.load > 0 ? up.x : up.y"), smallAnswers).bound()
+	h := start(
+		t, up, conf("x = up.x", "y = up.y", "either = defined(up.load) && up.load > 0 ? up.x : up.y"), smallAnswers,
+	).bound()
 	ids := []pdu.PMID{h.id("derived.x"), h.id("derived.y"), h.id("derived.either")}
 	eventually(t, "values of the others", func() bool {
 		sets := h.fetch(ids...)

@@ -247,11 +247,14 @@ func (r *reloads) report(took time.Duration, early, late footprint) {
 	}
 	assert.Greater(r.tb, histories, repeated, "metrics with a history have values most of the time")
 	n := r.agent.figures.Reloads.Load()
-	r.tb.Logf("%d reloads in %.1f s, %.2f ms each, %d definitions made wrong", n, took.Seconds(), r.reloading.Seconds()*1e3/float64(n), r.site.State().Broken)
+	r.tb.Logf(
+		"%d reloads in %.1f s, %.2f ms each, %d definitions made wrong", n, took.Seconds(),
+		r.reloading.Seconds()*1e3/float64(n), r.site.State().Broken,
+	)
 	r.tb.Logf("%d clients: %d fetches, %d values, %d listings, %d metric identifiers, longest request %.1f ms",
 		len(r.clients), r.fetches, values, r.listed, r.site.State().IDs, float64(r.longest)/1e6)
-	r.tb.Logf("no value yet: %d of new metrics, %d of new histories, %d of %d for want of a newer sample; failed fetches: 0",
-		young, begun, repeated, repeated+histories)
+	r.tb.Logf("no value yet: %d of new metrics, %d of new histories, %d of %d for want of a newer sample; "+
+		"failed fetches: 0", young, begun, repeated, repeated+histories)
 	r.tb.Logf("after a tenth and at the end: goroutines %d %d, open files %d %d, heap %d %d KiB",
 		early.goroutines, late.goroutines, early.files, late.files, early.heap>>10, late.heap>>10)
 }

@@ -97,7 +97,8 @@ func TestReloadKeepsWindows(t *testing.T) {
 	b.tick(2)
 	b.pass(time.Second)
 	b.agent.sampler.RunDue(b.now)
-	b.serve(conf(`n = sum_sample(instant(up.count), "10s")`, `other = max_sample(up.load, "6s")`, `more = min_sample(delta(up.count), "5s")`,
+	b.serve(conf(`n = sum_sample(instant(up.count), "10s")`, `other = max_sample(up.load, "6s")`,
+		`more = min_sample(delta(up.count), "5s")`,
 		`added = count_sample(instant(up.count), "10s")`))
 	assert.Equal(t, "3", b.value(1, 0, "n"))
 	for _, s := range b.site.before.Windows {
@@ -127,7 +128,10 @@ func TestWindowsBesideOperands(t *testing.T) {
 
 // Memory has a limit, and a definition that is beyond it says so.
 func TestLimitOfWindows(t *testing.T) {
-	b := newBench(t, conf(`n = sum_sample(instant(up.count), "10s")`, `m = sum_sample(instant(up.count), "100s")`), func(o *Options) { o.maxWindowValues = 100 })
+	b := newBench(
+		t, conf(`n = sum_sample(instant(up.count), "10s")`, `m = sum_sample(instant(up.count), "100s")`),
+		func(o *Options) { o.maxWindowValues = 100 },
+	)
 	b.tick(1)
 	assert.Equal(t, "1", b.value(1, 0, "n"))
 	assert.Equal(t, pdu.ErrTooBig.Error(), b.value(1, 0, "m"))
@@ -141,7 +145,10 @@ func TestLimitOfWindows(t *testing.T) {
 // and however often it fetches, also with other lists of metrics, other definitions meanwhile, and through other
 // definitions.
 func TestEachClientHasItsOwnWindow(t *testing.T) {
-	lines := []string{"sum = sum_sample(instant(up.count))", "max = max_sample(instant(up.count))", "twice = 2 * inner", "inner = sum_sample(instant(up.count))"}
+	lines := []string{
+		"sum = sum_sample(instant(up.count))", "max = max_sample(instant(up.count))", "twice = 2 * inner",
+		"inner = sum_sample(instant(up.count))",
+	}
 	b := newBench(t, conf(lines...))
 	type client struct {
 		every int
@@ -149,7 +156,12 @@ func TestEachClientHasItsOwnWindow(t *testing.T) {
 		seen  map[string]int // ticks, by the metric
 		last  map[string]string
 	}
-	clients := []*client{{every: 1, names: []string{"sum", "max"}}, {every: 5, names: []string{"max", "twice", "sum"}}, {every: 7, names: []string{"inner"}}, {every: 60, names: []string{"max"}}}
+	clients := []*client{
+		{every: 1, names: []string{"sum", "max"}},
+		{every: 5, names: []string{"max", "twice", "sum"}},
+		{every: 7, names: []string{"inner"}},
+		{every: 60, names: []string{"max"}},
+	}
 	for _, c := range clients {
 		c.seen, c.last = map[string]int{}, map[string]string{}
 	}
@@ -201,7 +213,9 @@ func TestEachClientHasItsOwnWindow(t *testing.T) {
 				names = names[r.IntN(len(names)):]
 			}
 			for k, set := range b.fetch(pmda.Client(i), 3, names...) {
-				require.Equal(t, expected(c, names[k]), number(b.metric(names[k]), set), "second %d, client %d, %s", second, i, names[k])
+				require.Equal(
+					t, expected(c, names[k]), number(b.metric(names[k]), set), "second %d, client %d, %s", second, i, names[k],
+				)
 			}
 		}
 		if second%50 == 0 {
@@ -341,8 +355,10 @@ func TestSampledWhileClientsRead(t *testing.T) {
 // before.
 func TestFunctionsThatAreSampledTogether(t *testing.T) {
 	b := newBench(t, conf(
-		"watched = count_sample(instant(up.count))", "peak = max_sample(instant(up.count))", "grown = sum_sample(delta(up.count))",
-		"mean = sum_sample(instant(up.count)) / watched", "ratio = count_sample(up.count < 0 ? up.load : instant(up.count) / 1) / watched",
+		"watched = count_sample(instant(up.count))", "peak = max_sample(instant(up.count))",
+		"grown = sum_sample(delta(up.count))",
+		"mean = sum_sample(instant(up.count)) / watched",
+		"ratio = count_sample(up.count < 0 ? up.load : instant(up.count) / 1) / watched",
 		"alone = count_sample(up.count < 0 ? sum(up.bin) / 1 : instant(up.count) / 1)",
 	))
 	b.value(1, 0, "watched")
@@ -369,7 +385,8 @@ func TestFunctionsThatAreSampledTogether(t *testing.T) {
 // Samples come over a connection, with groups, and with other definitions meanwhile.
 func TestWindowsAtWork(t *testing.T) {
 	lines := []string{
-		`n = count_sample(up.load, "0.5", "0.1")`, `g = max_sample(sum(up.bin) by (/^t|one/), "0.5", "0.1")`, `r = sum_sample(delta(up.count), "1 hour", "0.1")`,
+		`n = count_sample(up.load, "0.5", "0.1")`, `g = max_sample(sum(up.bin) by (/^t|one/), "0.5", "0.1")`,
+		`r = sum_sample(delta(up.count), "1 hour", "0.1")`,
 		"s = sum_sample(delta(up.count))",
 	}
 	up := newCollector(t)
@@ -380,7 +397,9 @@ func TestWindowsAtWork(t *testing.T) {
 	groups := h.value(g)
 	require.Len(t, groups, 2)
 	eventually(t, "something to count from", func() bool { return len(h.fetch(r)[0].Values) > 0 })
-	reply := pmdatest.As[*pdu.InstanceReply](h.pmcd, h.pmcd.Request(&pdu.InstanceReq{InDom: pdu.NewInDom(testDomain, 64), Inst: pdu.NoInst}))
+	reply := pmdatest.As[*pdu.InstanceReply](
+		h.pmcd, h.pmcd.Request(&pdu.InstanceReq{InDom: pdu.NewInDom(testDomain, 64), Inst: pdu.NoInst}),
+	)
 	assert.Len(t, reply.Instances, 2)
 	since := 0.0
 	read := func() (values int) {

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// unusedFetches is the number of fetches for which an evaluation that nobody uses is kept. Then its memory may be
+	// unusedFetches is the number of fetches for which an unused evaluation is kept. Then its memory may be
 	// reused for other samples.
 	unusedFetches = 2
 
