@@ -186,7 +186,8 @@ func (l *linter) checkBinary(e *syntax.Binary) {
 	left, _ := e.X.(*syntax.Binary)
 	switch {
 	case left != nil && e.Op.Boolean() && left.Op.Boolean() && left.Op != e.Op:
-		l.warn(MixedAndOr, e.OpPos, "&& and || have equal precedence and group from the left: this is ("+clip(e.X)+") "+e.Op.String()+" "+clip(e.Y))
+		l.warn(MixedAndOr, e.OpPos, "&& and || have equal precedence and group from the left: this is ("+
+			clip(e.X)+") "+e.Op.String()+" "+clip(e.Y))
 	case left != nil && e.Op.Relation() && left.Op.Relation():
 		l.warn(ChainedComparison, e.OpPos, "compares the result of "+clip(e.X)+", which is 1 or 0, with "+clip(e.Y))
 	}
@@ -217,7 +218,8 @@ func (l *linter) equal(x, y syntax.Expr) bool { return l.shapeNumber(x) == l.sha
 
 func (l *linter) checkTernary(e *syntax.Ternary) {
 	if _, ok := e.Guard.(*syntax.Ternary); ok {
-		l.warn(NestedTernary, l.textAfter(e.Guard), "everything to the left of this ? is its condition, because ?: groups from the left: put the inner ?: in parentheses")
+		l.warn(NestedTernary, l.textAfter(e.Guard), "everything to the left of this ? is its condition, because ?: "+
+			"groups from the left: put the inner ?: in parentheses")
 	}
 	if l.isConstant(e.Guard) {
 		l.warn(ConstantCondition, start(e.Guard), clip(e.Guard)+" never changes")
@@ -238,7 +240,8 @@ func (l *linter) checkReversedGuard(e *syntax.Ternary, operand syntax.Expr, trut
 		syntax.Walk(operand, func(x syntax.Expr) bool {
 			name, ok := x.(*syntax.Name)
 			if ok && l.withoutRoot(name.Name) == l.withoutRoot(absent.Name) {
-				l.warn(ReversedGuard, start(name), name.Name+" is used only where it does not exist: swap the operands of ?:")
+				l.warn(ReversedGuard, start(name),
+					name.Name+" is used only where it does not exist: swap the operands of ?:")
 			}
 			return !isOfClass(derived.Query, x)
 		})
@@ -325,7 +328,8 @@ func (l *linter) checkCall(e *syntax.Call) {
 		if e.Func == syntax.CountSample {
 			of, adds = "samples", syntax.SumSample
 		}
-		l.warn(CountOfTruths, start(e), e.Func.String()+"() counts all "+of+", also those where "+clip(e.X())+" is false: use "+adds.String()+"()")
+		l.warn(CountOfTruths, start(e), e.Func.String()+"() counts all "+of+", also those where "+clip(e.X())+
+			" is false: use "+adds.String()+"()")
 	}
 }
 
@@ -372,12 +376,14 @@ func (l *linter) checkNames(d *derived.Definition, bound bool) {
 		seen[name.Name] = true
 		if l.Suggest != nil {
 			if meant := l.Suggest(name.Name); meant != "" {
-				l.warn(MisspeltOperand, start(e), name.Name+" does not exist "+l.placeText()+"; did you mean "+meant+"?")
+				l.warn(MisspeltOperand, start(e),
+					name.Name+" does not exist "+l.placeText()+"; did you mean "+meant+"?")
 				return true
 			}
 		}
 		if bound {
-			l.warn(AbsentOperand, start(e), name.Name+" does not exist "+l.placeText()+": the operand for hosts that have it is not used")
+			l.warn(AbsentOperand, start(e), name.Name+" does not exist "+l.placeText()+": the operand for hosts that "+
+				"have it is not used")
 		}
 		return true
 	})

@@ -42,9 +42,8 @@ const (
 func Codes() []Code {
 	return []Code{
 		NestedTernary, MixedAndOr, ChainedComparison, NotPrecedence, SameOperands, SameExpression, ConstantCondition,
-		ConstantExpr, AlwaysZero, DivisionByZero, UnusedGuard, ReversedGuard, DoubledRoot, CountOfTruths, PercentFraction,
-		CompareScale, CompareUnits, ChangeOfNoCount, InstantOfNoCount, RescaleRounds, ShadowedName, AbsentOperand, MisspeltOperand,
-		UnsignedDiff, ZeroDivisor, AbsentInstance, MatchesNothing,
-		NotPortable,
+		ConstantExpr, AlwaysZero, DivisionByZero, UnusedGuard, ReversedGuard, DoubledRoot, CountOfTruths,
+		PercentFraction, CompareScale, CompareUnits, ChangeOfNoCount, InstantOfNoCount, RescaleRounds, ShadowedName,
+		AbsentOperand, MisspeltOperand, UnsignedDiff, ZeroDivisor, AbsentInstance, MatchesNothing, NotPortable,
 	}
 }

@@ -101,7 +101,8 @@ func (l *linter) checkMatched(e *syntax.Call, kids []*derived.Node) {
 		text = "this pattern matches every instance of " + operand + ", so none is left: " + instancesText(heads)
 	case longer != "":
 		head, _, _ := strings.Cut(longer, " ")
-		text += fmt.Sprintf("only the part before the first blank of a name is matched, of %q only %q", short(longer), head)
+		text += fmt.Sprintf("only the part before the first blank of a name is matched, of %q only %q", short(longer),
+			head)
 	default:
 		text += instancesText(heads)
 	}
@@ -202,7 +203,8 @@ func (l *linter) isZeroWhenIdle(e syntax.Expr) bool {
 			return false
 		case derived.Plain, derived.Reading:
 			operands := e.Operands()
-			return len(operands) > 0 && !slices.ContainsFunc(operands, func(x syntax.Expr) bool { return !l.isZeroWhenIdle(x) })
+			varies := func(x syntax.Expr) bool { return !l.isZeroWhenIdle(x) }
+			return len(operands) > 0 && !slices.ContainsFunc(operands, varies)
 		}
 	case *syntax.Select:
 		return l.isZeroWhenIdle(e.X)

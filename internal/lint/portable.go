@@ -22,7 +22,9 @@ func (l *linter) checkPortable(d *derived.Definition) {
 	if l.Portable == nil {
 		return
 	}
-	syntax.Unportable(d.Expr, d.Text, func(at syntax.Span, what string, s syntax.Support) { l.warnPortable(at.Start, what, s) })
+	syntax.Unportable(d.Expr, d.Text, func(at syntax.Span, what string, s syntax.Support) {
+		l.warnPortable(at.Start, what, s)
+	})
 	syntax.Walk(d.Expr, func(e syntax.Expr) bool {
 		switch e := e.(type) {
 		case *syntax.Name:

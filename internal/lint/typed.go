@@ -12,7 +12,8 @@ import (
 func (l *linter) checkMetric(m *derived.Metric) {
 	l.checkNames(m.Definition, m.Err == nil)
 	if l.exists(m.Name) {
-		l.warn(ShadowedName, -1, l.sourceText()+" has a metric "+m.Name+": in other definitions the name means the metric")
+		l.warn(ShadowedName, -1, l.sourceText()+" has a metric "+m.Name+": in other definitions the name means the "+
+			"metric")
 	}
 	var path []derived.Line // from the root to the line
 	foreign := -1           // depth from which on the lines are those of another definition
@@ -112,11 +113,13 @@ func units(n *derived.Node) string { return cmp.Or(n.Units.String(), "a plain nu
 
 // checkConversion looks at the conversion of an operand.
 func (l *linter) checkConversion(above, line derived.Line) {
-	if !syntax.Is(above.Expr, syntax.Rescale) || line.Conversion.Divisor <= line.Conversion.Multiplier && line.Offset == 0 {
+	f := line.Conversion
+	if !syntax.Is(above.Expr, syntax.Rescale) || f.Divisor <= f.Multiplier && line.Offset == 0 {
 		return
 	}
 	switch line.Type {
 	case pdu.Type32, pdu.TypeU32, pdu.Type64, pdu.TypeU64:
-		l.warn(RescaleRounds, start(above.Expr), "rounds to whole "+cmp.Or(above.Units.String(), "numbers")+", as "+line.Type.String()+" has no fractions: multiply by 1.0 to keep them")
+		l.warn(RescaleRounds, start(above.Expr), "rounds to whole "+cmp.Or(above.Units.String(), "numbers")+
+			", as "+line.Type.String()+" has no fractions: multiply by 1.0 to keep them")
 	}
 }

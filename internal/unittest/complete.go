@@ -46,7 +46,8 @@ func (p *parser) completeTest(t *Test) {
 	}
 	p.checkGiven(t)
 	if len(t.expect.series)+len(t.metadata)+len(t.errors)+len(p.problems) == 0 {
-		p.report(sourcePos{line: t.Pos.Line, column: t.Pos.Column, source: "test " + t.Name}, "this test has no expect, metadata or error statement")
+		p.report(sourcePos{line: t.Pos.Line, column: t.Pos.Column, source: "test " + t.Name},
+			"this test has no expect, metadata or error statement")
 	}
 }
 
@@ -165,7 +166,10 @@ func (p *parser) checkItem(o *metricDecl, s *series, it *item) {
 	case it.kind == code:
 		p.report(it.at, "an error applies to the whole metric, not to one instance: give it in a statement for "+s.name)
 	case !it.kind.of(t):
-		has := map[kind]string{number: "not numbers", nonFinite: "whole numbers", text: "not strings", blob: "not bytes"}
+		has := map[kind]string{
+			number: "not numbers", nonFinite: "whole numbers", text: "not strings",
+			blob: "not bytes",
+		}
 		p.report(it.at, fmt.Sprintf("%s has type %s: its values are %s", s.name, t, has[it.kind]))
 	case it.tolerance != nil:
 		p.report(it.at, "a tolerance is valid only in an expect statement")

@@ -95,14 +95,16 @@ func (p *parser) desc(before token, words []token, into *pdu.Desc) bool {
 		return false
 	}
 	if into.Type = derived.TypeNamed(words[0].text); into.Type == pdu.TypeUnknown {
-		p.report(words[0].at, config.Clip(words[0].text)+" is not a type; the types are 32, U32, 64, U64, FLOAT, DOUBLE, STRING and AGGREGATE")
+		p.report(words[0].at, config.Clip(words[0].text)+" is not a type; the types are 32, U32, 64, U64, FLOAT, "+
+			"DOUBLE, STRING and AGGREGATE")
 		return false
 	}
 	if !p.expectWord(words[0], words[1:], "semantics") {
 		return false
 	}
 	if into.Sem = derived.SemanticsNamed(words[1].text); into.Sem == 0 {
-		p.report(words[1].at, config.Clip(words[1].text)+" is not a valid value of semantics; use counter, instant or discrete")
+		p.report(words[1].at, config.Clip(words[1].text)+" is not a valid value of semantics; use counter, instant "+
+			"or discrete")
 		return false
 	}
 	return p.unitsAndInDom(words[2:], into)
@@ -188,12 +190,14 @@ func (p *parser) label(into *declarations, keyword token, words []token) {
 	d, err := pdu.ParseInDom(words[0].text)
 	known := into.indoms[d]
 	if err != nil || known == nil {
-		p.report(words[0].at, fmt.Sprintf("a label needs an indom statement for %s before it", config.Clip(words[0].text)))
+		p.report(words[0].at, fmt.Sprintf("a label needs an indom statement for %s before it",
+			config.Clip(words[0].text)))
 		return
 	}
 	name, values := words[1].text, words[2:]
 	if len(values) > len(known.instances) {
-		p.report(values[len(known.instances)].at, fmt.Sprintf("%s has %s", d, plural.Of(len(known.instances), "instance")))
+		p.report(values[len(known.instances)].at,
+			fmt.Sprintf("%s has %s", d, plural.Of(len(known.instances), "instance")))
 		return
 	}
 	made := make(map[pdu.Inst]string, len(values))

@@ -75,14 +75,18 @@ func (s *Suite) junit() junitSuite {
 		first, _, _ := strings.Cut(s.Unusable, "\n")
 		out.Tests, out.Errors, out.Time = 1, 1, seconds(0)
 		out.Cases = []junitCase{{
-			Class: s.File, Name: "the file itself", File: s.File, Time: out.Time, Error: &junitMessage{first, s.Unusable},
+			Class: s.File, Name: "the file itself", File: s.File, Time: out.Time,
+			Error: &junitMessage{first, s.Unusable},
 		}}
 		return out
 	}
 	var all time.Duration
 	for i, r := range s.Results {
 		all += s.Durations[i]
-		c := junitCase{Class: s.File, Name: r.Test.Name, File: s.File, Line: r.Test.Pos.Line, Time: seconds(s.Durations[i])}
+		c := junitCase{
+			Class: s.File, Name: r.Test.Name, File: s.File, Line: r.Test.Pos.Line,
+			Time: seconds(s.Durations[i]),
+		}
 		if len(r.Failures) > 0 {
 			out.Failures++
 			c.Failure = &junitMessage{r.Failures[0].Msg, r.String()}

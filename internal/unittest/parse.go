@@ -62,8 +62,10 @@ func (p *parser) statement(s statement) {
 	inFile, inTest := p.readers(name)
 	switch {
 	case inTest == nil && inFile == nil:
-		p.report(keyword.at, fmt.Sprintf("%s is not a statement; the statements are definitions, interval, metric, indom, label and test, "+
-			"and in a test given, expect, metadata, error, without, times, fetches, interval, metric, indom and label", config.Clip(name)))
+		p.report(keyword.at, fmt.Sprintf("%s is not a statement; the statements are definitions, interval, metric, "+
+			"indom, label and test, and in a test given, expect, metadata, error, without, times, fetches, interval, "+
+			"metric, indom and label",
+			config.Clip(name)))
 	case s.indented && inTest == nil:
 		p.report(keyword.at, name+" applies to the whole file, not to a test: do not indent it")
 	case s.indented && p.test == nil:
@@ -88,11 +90,14 @@ func (p *parser) readers(name string) (inFile, inTest reader) {
 	case "interval":
 		return p.fileInterval, func(k token, words []token) { p.parseInterval(k, words, &p.test.interval) }
 	case "metric":
-		return func(k token, words []token) { p.metric(p.shared, k, words) }, func(k token, words []token) { p.metric(p.test.own, k, words) }
+		return func(k token, words []token) { p.metric(p.shared, k, words) },
+			func(k token, words []token) { p.metric(p.test.own, k, words) }
 	case "indom":
-		return func(k token, words []token) { p.indom(p.shared, k, words) }, func(k token, words []token) { p.indom(p.test.own, k, words) }
+		return func(k token, words []token) { p.indom(p.shared, k, words) },
+			func(k token, words []token) { p.indom(p.test.own, k, words) }
 	case "label":
-		return func(k token, words []token) { p.label(p.shared, k, words) }, func(k token, words []token) { p.label(p.test.own, k, words) }
+		return func(k token, words []token) { p.label(p.shared, k, words) },
+			func(k token, words []token) { p.label(p.test.own, k, words) }
 	case "times":
 		return nil, func(k token, words []token) { p.times(k, words, &p.test.times) }
 	case "fetches":

@@ -158,9 +158,10 @@ func (p *writer) addValues(keyword, name string, d pdu.InDom, values []*derived.
 		}
 		if slices.ContainsFunc(values, func(v *derived.Vector) bool { return at(v) >= 0 }) {
 			written = true
-			one(name+"["+strings.NewReplacer(`\`, `\\`, `]`, `\]`).Replace(instance.Name)+"]", func(v *derived.Vector) string {
-				return recordedText(v, at(v))
-			})
+			one(name+"["+strings.NewReplacer(`\`, `\\`, `]`, `\]`).Replace(instance.Name)+"]",
+				func(v *derived.Vector) string {
+					return recordedText(v, at(v))
+				})
 		}
 	}
 	if !written || slices.ContainsFunc(values, func(v *derived.Vector) bool { return v.Code < 0 }) {
