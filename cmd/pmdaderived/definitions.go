@@ -12,14 +12,13 @@ import (
 	"pmdaderived/internal/definitions"
 )
 
-// definitionSource reads the definitions for the agent, again and again. It belongs to the agent, which never
-// loads twice at a time.
+// definitionSource reads the definitions for the agent. Only the agent calls load, never concurrently.
 type definitionSource struct {
 	options *options
 	watcher *config.Watcher
 	log     logrus.FieldLogger
 	last    served.Config
-	logged  map[string]bool // the problems of last
+	logged  map[string]bool // problems of last
 }
 
 func newDefinitionSource(o *options, log logrus.FieldLogger) *definitionSource {
@@ -30,8 +29,8 @@ func newDefinitionSource(o *options, log logrus.FieldLogger) *definitionSource {
 	return &definitionSource{options: o, log: log, watcher: config.NewWatcher(paths, log)}
 }
 
-// load returns what the files say now, or once more what they said before while they are being written.
-// Problems are logged when they are new.
+// load returns the definitions of the files. While a file is being written it returns those of the last call. It logs
+// problems that are new.
 func (s *definitionSource) load() served.Config {
 	r := definitions.Reader{
 		Paths: s.options.paths, Conf: s.options.conf, Before: s.last.Definitions,
@@ -40,7 +39,7 @@ func (s *definitionSource) load() served.Config {
 	if !s.watcher.RecordLoad(&r.Loaded) {
 		return s.last
 	}
-	read := config.Loaded{Sources: r.Sources} // the rest is not needed for long
+	read := config.Loaded{Sources: r.Sources} // all that Covers needs
 	c := served.Config{
 		Definitions: r.All, Files: servedFiles(&r), Language: r.Language, Read: time.Now(),
 		Unread: func(file string) bool { return !read.Covers(file) },
@@ -76,13 +75,14 @@ func (s *definitionSource) load() served.Config {
 	return c
 }
 
-// mayQuoteFile reports whether an error about a file may have text of it: that it cannot be opened or read has none.
+// mayQuoteFile reports whether an error about a file may contain text of the file. An error of opening or reading it
+// does not.
 func mayQuoteFile(err error) bool {
 	_, ok := errors.AsType[*fs.PathError](err)
 	return !ok
 }
 
-// servedFiles says what became of each file.
+// servedFiles returns the state of each file.
 func servedFiles(r *definitions.Parsed) []served.File {
 	files := make([]served.File, 0, len(r.Sources))
 	at := make(map[string]int, len(r.Sources))

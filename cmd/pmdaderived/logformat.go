@@ -10,15 +10,15 @@ import (
 	"github.com/sirupsen/logrus"
 )
 
-// lineFormatter writes each message as one line of printable text, whatever is in it: names of files, texts of definitions and
-// words of other agents cannot begin another line, or another field, or move the cursor of whoever reads the log.
+// lineFormatter writes each message as one line of printable text. Names of files, texts of definitions and messages of
+// other agents cannot begin another line or field, or move a terminal's cursor.
 type lineFormatter struct{ logrus.TextFormatter }
 
 func newLineFormatter() *lineFormatter {
 	return &lineFormatter{logrus.TextFormatter{DisableColors: true, FullTimestamp: true, DisableQuote: true}}
 }
 
-// Format implements logrus.Formatter. A value stands in quotes, as strconv.Quote makes them, where it could be taken for
+// Format implements logrus.Formatter. It quotes a value as strconv.Quote does if the value could be mistaken for
 // something else.
 func (f *lineFormatter) Format(e *logrus.Entry) ([]byte, error) {
 	quoted := *e

@@ -8,30 +8,29 @@ import (
 )
 
 const (
-	// logLimit is how many bytes of log are written in an hour.
+	// logLimit is the largest number of bytes of log in an hour.
 	logLimit = 16 << 20
 
-	// logResume is which part of the limit must be free again before messages are written again, so
-	// that the log is not half of what was said and half of how much was not.
+	// logResume is the part of the limit that must be free again before messages are written again. Otherwise every
+	// other message would be a notice about messages left out.
 	logResume = 64
 )
 
-// limitedWriter is what a logger writes to: it passes on at most so many bytes an hour, and as much at
-// once, and says in their place that messages are left out and how many. One Write is one message. A log
-// that somebody has asked to see all of, at level debug, has no limit.
+// limitedWriter writes at most limit bytes in an hour. In place of other messages it writes a notice, and how many were
+// left out. One Write is one message. At level debug there is no limit.
 type limitedWriter struct {
-	log   *logrus.Logger // that writes here
+	log   *logrus.Logger // the logger that writes here
 	out   io.Writer
-	limit int64 // bytes an hour
+	limit int64 // bytes per hour
 	now   func() time.Time
 
-	free    int64     // bytes that might be written
-	updated time.Time // then
-	leftOut uint64    // messages left out since the last that was written
+	free    int64     // bytes that can be written
+	updated time.Time // when free was computed
+	leftOut uint64    // number of messages since the last one written
 }
 
-// newLogger makes a logger whose messages out gets, up to so many bytes an hour. The daemon's is standard
-// error, wherever OpenLog takes that.
+// newLogger makes a logger that writes to out, most bytes in an hour at most. The daemon's is standard error, which
+// OpenLog redirects.
 func newLogger(out io.Writer, level logrus.Level, most int64, now func() time.Time) *logrus.Logger {
 	log := logrus.New()
 	log.SetLevel(level)
@@ -40,8 +39,7 @@ func newLogger(out io.Writer, level logrus.Level, most int64, now func() time.Ti
 	return log
 }
 
-// Write implements io.Writer. A message that is left out is no error. Only the logger calls it, which does so for one message
-// after the other.
+// Write implements io.Writer. A message that is left out is no error. The logger never calls it concurrently.
 func (l *limitedWriter) Write(message []byte) (int, error) {
 	if l.log.IsLevelEnabled(logrus.DebugLevel) {
 		return l.out.Write(message)
@@ -64,7 +62,7 @@ func (l *limitedWriter) Write(message []byte) (int, error) {
 	return l.out.Write(message)
 }
 
-// refill adds the room that has become free since then.
+// refill adds the bytes that have become free since the last call.
 func (l *limitedWriter) refill(now time.Time) {
 	passed := min(max(now.Sub(l.updated), 0), time.Hour)
 	free := int64(float64(l.limit) * passed.Hours())
@@ -73,8 +71,8 @@ func (l *limitedWriter) refill(now time.Time) {
 	}
 }
 
-// writeNotice writes a message of our own: two for each gap, whatever the room. What becomes of it is what becomes of
-// the log. It does not go through the logger, which is in the middle of a message.
+// writeNotice writes a message of the writer itself, also beyond the limit. It ignores errors, and bypasses the logger,
+// which is holding its lock.
 func (l *limitedWriter) writeNotice(now time.Time, text string, fields logrus.Fields) {
 	line, _ := l.log.Formatter.Format(&logrus.Entry{
 		Logger: l.log, Time: now, Level: logrus.WarnLevel, Message: text, Data: fields,

@@ -18,25 +18,25 @@ import (
 	"pmdaderived/pmda"
 )
 
-// defaultInterval is that of --interval.
+// defaultInterval is the default of --interval.
 const defaultInterval = 10 * time.Second
 
-// options is the command line.
+// options has the daemon's options.
 type options struct {
 	standard *pmda.Options
-	agent    agent.Options // as far as options say what they are
+	agent    agent.Options // the fields that have options
 	group    string
 	paths    []string // nil: the default ones
 	conf     config.PCPConf
 	pmcd     string
-	mmv      string // name of our MMV file; "": none
+	mmv      string // name of the MMV file; "": none
 	logLevel logrus.Level
 	version  bool
 
-	flags *pflag.FlagSet // that set all this
+	flags *pflag.FlagSet // set the fields above
 }
 
-// parseOptions reads the command line of the daemon. There are options even when there is an error.
+// parseOptions reads the command line of the daemon. It returns options even with an error.
 func parseOptions(args []string, conf config.PCPConf, getenv func(string) string) (*options, error) {
 	flags := commandline.NewFlags()
 	o := &options{
@@ -65,7 +65,7 @@ func parseOptions(args []string, conf config.PCPConf, getenv func(string) string
 		return o, fmt.Errorf("unexpected argument %q; the sub-commands are %s", operands[0], command.Names())
 	}
 	if o.standard.User != conf.User {
-		o.group = "" // the account's own
+		o.group = "" // that of the account
 	}
 	if len(o.standard.Debug) > 0 {
 		o.logLevel = max(o.logLevel, logrus.DebugLevel)
@@ -73,7 +73,7 @@ func parseOptions(args []string, conf config.PCPConf, getenv func(string) string
 	return o, nil
 }
 
-// define adds the daemon's own options to those of every agent, and says what these mean to it.
+// define adds the daemon's own options, and describes options of every agent that mean something else here.
 func (o *options) define() {
 	f := o.flags
 	f.Lookup("debug").Usage = "log every PDU, whatever `SPEC` says"
@@ -103,7 +103,7 @@ func (o *options) usage(w io.Writer) error {
 		"these options.\n")
 }
 
-// printProgramUsage writes the usage text, which is the same on every host.
+// printProgramUsage writes the usage text, which does not depend on the host.
 func printProgramUsage(w io.Writer) error {
 	o, _ := parseOptions(nil, config.PCPConf{}, func(string) string { return "" })
 	return o.usage(w)

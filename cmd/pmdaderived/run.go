@@ -26,8 +26,8 @@ import (
 	"pmdaderived/pmda/pmapi"
 )
 
-// run is the whole program: the agent, or the sub-command that args begin with. It returns the exit
-// code. Nothing but what a person asked for is written to stdout: for pmcd it is the pipe.
+// run is the whole program: the agent, or the sub-command that args begin with. It returns the exit status.
+// Sub-commands write only their results to stdout; for the agent it is a pipe to pmcd.
 func run(
 	ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer,
 ) int {
@@ -64,8 +64,8 @@ func run(
 	return commandline.ExitOK
 }
 
-// daemon is the agent's life, in the order that matters: no rights before anything is opened, the
-// handshake before anything slow. Errors have been logged when it returns.
+// daemon runs the agent. The order matters: it gives up its rights before it opens files, and shakes hands before it
+// does anything slow. It has logged the error that it returns.
 func daemon(ctx context.Context, o *options) error {
 	log := newLogger(os.Stderr, o.logLevel, logLimit, time.Now)
 	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
@@ -110,7 +110,7 @@ func daemon(ctx context.Context, o *options) error {
 	case ctx.Err() != nil:
 		log.WithField("reason", err).Info("exiting on a signal")
 		err = nil
-	case errors.Is(err, syscall.EPIPE): // it was ended, or has given us up, which its own log tells
+	case errors.Is(err, syscall.EPIPE): // pmcd has ended, or has dropped the agent
 		log.WithField("reason", err).Warn("pmcd closed the pipe without reading a reply, exiting")
 		err = nil
 	default:
@@ -119,8 +119,8 @@ func daemon(ctx context.Context, o *options) error {
 	return err
 }
 
-// prepare opens the log, reads configuration and state, and makes the agent, with what runs beside its request loop. It
-// may wait for a disk. An error has been logged.
+// prepare opens the log, reads configuration and state, and makes the agent, with the tasks that run beside its request
+// loop. It may wait for a disk. It has logged the error that it returns.
 func prepare(
 	o *options, log *logrus.Logger, hup <-chan os.Signal,
 ) (a *agent.Agent, beside []func(context.Context), err error) {
@@ -171,12 +171,12 @@ func prepare(
 	return a, beside, nil
 }
 
-// shutdownTimeout is how long what reads and writes files may go on when pmcd has closed the pipe. What waits for longer, for a
-// file system that does not answer, ends with the process.
+// shutdownTimeout is how long tasks may go on after pmcd has closed the pipe. A task that waits longer, for a file
+// system that does not answer, ends with the process.
 const shutdownTimeout = 3 * time.Second
 
-// serve runs the request loop and all that goes on beside it until pmcd closes the pipe or ctx ends.
-// When it returns everything has ended, or has had [shutdownTimeout] for that.
+// serve runs the request loop and the tasks beside it until pmcd closes the pipe or ctx ends. Then it waits for the
+// tasks, up to [shutdownTimeout].
 func serve(
 	ctx context.Context, server *pmda.Server, in, out *os.File, beside ...func(context.Context),
 ) error {
@@ -212,10 +212,10 @@ func reloadOnSignal(ctx context.Context, signals <-chan os.Signal, reload func()
 	}
 }
 
-// release is the version that the Makefile gives the program: scripts/version.
+// release is the version that scripts/version prints. The Makefile sets it.
 var release string //nolint:gochecknoglobals // the linker sets it
 
-// version is that of the release, or else of the module or the commit that the program was built from.
+// version returns the release, or else the version of the module or commit that the program was built from.
 func version() string {
 	if release != "" {
 		return release

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Of writes how many there are of something, whose plural is regular: 1 value, 2 values, 2 batches.
+// Of formats a number with the things that it counts. Their plural must be regular: 1 value, 2 values, 2 batches.
 func Of(n int, what string) string {
 	if n != 1 {
 		what = strings.Replace(what+"s", "chs", "ches", 1)

@@ -1,5 +1,5 @@
-// Package regular opens files that make nobody wait and have an end: regular ones. What stands at a configured path
-// may be anything: a named pipe that nobody writes to, a device without an end, or one where opening it does something.
+// Package regular opens files that make nobody wait and have an end: regular ones. What stands at a configured path may
+// be anything: a named pipe that nobody writes to, a device without an end, or one where opening it does something.
 //
 //	Open    configuration, definitions, the state file, the log
 //	Read    likewise, whole, within a limit
@@ -15,12 +15,12 @@ import (
 	"syscall"
 )
 
-// ErrNotRegular says that there is something else than a regular file.
+// ErrNotRegular means that something other than a regular file is at the path.
 var ErrNotRegular = errors.New("not a regular file")
 
-// Open opens the regular file at path, through symbolic links unless flag has O_NOFOLLOW. It makes no file, and
-// waits for nobody: neither for the other end of a pipe that takes the file's place meanwhile nor for a lease.
-// Errors are *fs.PathError.
+// Open opens the regular file at path, through symbolic links unless flag has O_NOFOLLOW. It does not create a file. It
+// does not wait, even if a named pipe takes the place of the file meanwhile, or another process holds a lease. Errors
+// are *fs.PathError.
 func Open(path string, flag int) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
@@ -43,7 +43,7 @@ func Open(path string, flag int) (*os.File, error) {
 	return f, nil
 }
 
-// openError is an error in the form of os.Open.
+// openError returns err in the form of os.Open's errors.
 func openError(path string, err error) error {
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		err = failed.Err
@@ -51,8 +51,8 @@ func openError(path string, err error) error {
 	return &fs.PathError{Op: "open", Path: path, Err: err}
 }
 
-// Read reads the regular file at path, of which it takes the first most bytes: a caller that cannot use a part of a file
-// asks for one more than it takes.
+// Read reads at most most bytes of the regular file at path. To detect a file that is larger than a limit, pass the
+// limit plus one.
 func Read(path string, most int64) ([]byte, error) {
 	f, err := Open(path, os.O_RDONLY)
 	if err != nil {

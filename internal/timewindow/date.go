@@ -10,7 +10,7 @@ import (
 
 const wantDate = "want a time, such as 13:10, 2026-11-28 07:36:36, Sat Nov 28 07:36:36 2026, yesterday 13:10 or now"
 
-// date reads what stands behind an "@" that ends at an offset.
+// date reads the time after an "@". from is the offset behind the "@".
 func (e Extent) date(arg string, from int) (time.Time, error) {
 	at := blank.Skip(arg, from)
 	text := strings.TrimRight(arg[at:], blank.All)
@@ -27,7 +27,7 @@ func (e Extent) date(arg string, from int) (time.Time, error) {
 	}
 	layouts := dates()
 	colon := strings.IndexByte(text, ':')
-	isClock := colon == 1 || colon == 2 // behind the hour
+	isClock := colon == 1 || colon == 2 // follows the hour
 	if isClock {
 		layouts = clocks()
 	}
@@ -41,8 +41,7 @@ func (e Extent) date(arg string, from int) (time.Time, error) {
 	return t, nil
 }
 
-// clockOnDay returns the time of day that an argument has from an offset on, midnight if there is none, on the day that is so many
-// days from today.
+// clockOnDay reads a time of day, midnight if there is none, and returns it for the day that is some days from today.
 func (e Extent) clockOnDay(arg string, from, days int) (time.Time, error) {
 	at := blank.Skip(arg, from)
 	var clock time.Time
@@ -55,7 +54,8 @@ func (e Extent) clockOnDay(arg string, from, days int) (time.Time, error) {
 	return clockOn(e.Now.In(e.Zone), days, clock), nil
 }
 
-// firstClock returns the first time in the archive at which a clock shows what the text says.
+// firstClock returns the first time in the archive at which a clock shows this time of day. text decides whether
+// seconds count.
 func (e Extent) firstClock(clock time.Time, text string) time.Time {
 	shown := time.Second
 	if strings.Count(text, ":") == 1 {
@@ -69,17 +69,17 @@ func (e Extent) firstClock(clock time.Time, text string) time.Time {
 	return t
 }
 
-// clockOn returns a time of day on the day that is so many days from a time.
+// clockOn returns a time of day on the day that is some days from a time.
 func clockOn(day time.Time, days int, clock time.Time) time.Time {
 	y, m, d := day.Date()
 	return time.Date(y, m, d+days, clock.Hour(), clock.Minute(), clock.Second(), clock.Nanosecond(), day.Location())
 }
 
-// clocks are the layouts of times of day. Go takes a fraction behind the seconds, too.
+// clocks returns the layouts of times of day. time.Parse also accepts a fraction after the seconds.
 func clocks() []string { return []string{"15:04:05", "15:04"} }
 
-// dates are the layouts of dates: those of ISO 8601, also with a blank in place of the T, and that of ctime(3), which PCP's tools
-// print.
+// dates returns the layouts of dates: those of ISO 8601, also with a blank in place of the T, and that of ctime(3),
+// which PCP's tools print.
 func dates() []string {
 	layouts := []string{"2006-01-02", time.ANSIC}
 	for _, separator := range []string{" ", "T"} {
@@ -92,7 +92,7 @@ func dates() []string {
 	return layouts
 }
 
-// parseLayout reads a text by the first of some layouts that fits. Its error is what to write instead.
+// parseLayout parses a text with the first layout that fits. Its error says what is expected.
 func parseLayout(text string, zone *time.Location, layouts []string) (time.Time, error) {
 	reason := wantDate
 	for _, layout := range layouts {

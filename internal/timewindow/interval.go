@@ -10,10 +10,10 @@ import (
 	"pmdaderived/internal/blank"
 )
 
-// Error is a text that cannot be understood.
+// Error is a text that is not valid.
 type Error struct {
 	Text   string
-	Offset int    // where the mistake is, in bytes
+	Offset int    // of the mistake, in bytes
 	Reason string // a sentence without a full stop
 }
 
@@ -23,8 +23,9 @@ func (e *Error) Error() string {
 
 const wantInterval = "want a number and a unit, such as 30s, 5min or 1hour30min"
 
-// ParseInterval reads an interval as the option -t of PCP's tools does: "5min", "1 hour 30 min", "0.5"; a number without a unit is
-// seconds. Blanks do not count. An error is an *[Error]. Source: PCPIntro(1), pmParseHighResInterval(3).
+// ParseInterval reads an interval as the option -t of PCP's tools does: "5min", "1 hour 30 min", "0.5". A number
+// without a unit is in seconds. Blanks are ignored. An error is an *[Error]. Source: PCPIntro(1),
+// pmParseHighResInterval(3).
 func ParseInterval(text string) (time.Duration, error) {
 	fail := func(at int) (time.Duration, error) { return 0, &Error{text, at, wantInterval} }
 	at := blank.Skip(text, 0)
@@ -53,7 +54,7 @@ func ParseInterval(text string) (time.Duration, error) {
 	return time.Duration(sum + 0.5), nil
 }
 
-// readChars reads characters of a set from a place on, blanks aside, which it passes over behind them, too.
+// readChars reads characters of a set from an offset on, without blanks. It also skips the blanks after them.
 func readChars(text string, at int, set string) (taken string, end int) {
 	for at < len(text) && strings.IndexByte(set, text[at]) >= 0 {
 		taken += text[at : at+1]
@@ -62,7 +63,7 @@ func readChars(text string, at int, set string) (taken string, end int) {
 	return taken, at
 }
 
-// timeUnit is the unit that a word stands for; 0: none.
+// timeUnit returns the unit that a word means, 0 if there is none.
 func timeUnit(word string) time.Duration {
 	switch word {
 	case "nsec", "nsecs", "nanosecond", "nanoseconds":

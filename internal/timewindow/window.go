@@ -9,7 +9,7 @@ import (
 	"pmdaderived/internal/blank"
 )
 
-// Options are the arguments of the options of PCP's tools that select a part of an archive; "": not given.
+// Options has the arguments of the options that select a part of an archive; "" means not given.
 type Options struct {
 	Start  string // -S
 	End    string // -T
@@ -17,22 +17,22 @@ type Options struct {
 	Origin string // -O
 }
 
-// Extent is what there is to select from.
+// Extent is what can be selected from.
 type Extent struct {
 	Start, End time.Time      // of the archive
-	Now        time.Time      // by the clock
+	Now        time.Time      // present time
 	Zone       *time.Location // of dates and times; nil: UTC
 }
 
 // Window is a part of an archive.
 type Window struct {
 	Start, End time.Time
-	Origin     time.Time // of the first sample; from Start to End
-	Unaligned  bool      // there is no multiple of Align in the window, so it was passed over
+	Origin     time.Time // time of the first sample; from Start to End
+	Unaligned  bool      // no multiple of Align is in the window, so Align was ignored
 }
 
-// Window is the part that the options select. What begins before the archive or ends after it is cut off. An error says which option it is about; a
-// text that cannot be understood is an *[Error].
+// Window returns the selected part. It cuts off times outside the archive. An error names the option; about a text that
+// is not valid it is an *[Error].
 func (o Options) Window(e Extent) (Window, error) {
 	if e.Zone == nil {
 		e.Zone = time.UTC
@@ -71,7 +71,8 @@ func (o Options) Window(e Extent) (Window, error) {
 	}
 	w.Start = aligned(w.Start)
 	if w.Start.After(e.End) {
-		return w, fmt.Errorf("-S: the window begins at %s, after the end of the archive at %s", e.text(w.Start), e.text(e.End))
+		return w, fmt.Errorf("-S: the window begins at %s, after the end of the archive at %s", e.text(w.Start),
+			e.text(e.End))
 	}
 	if o.End != "" {
 		if w.End, err = e.resolve(o.End, w.Start, e.End); err != nil {
@@ -104,10 +105,10 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// text is a time for a message.
+// text formats a time for a message.
 func (e Extent) text(t time.Time) string { return t.In(e.Zone).Format("2006-01-02 15:04:05 MST") }
 
-// resolve is the time that an argument means: counted from one of two times, or a date and time.
+// resolve returns the time that an argument means: an interval after or before a time, or a date and time.
 func (e Extent) resolve(arg string, after, before time.Time) (time.Time, error) {
 	at := blank.Skip(arg, 0)
 	switch rest := arg[at:]; {
@@ -124,7 +125,7 @@ func (e Extent) resolve(arg string, after, before time.Time) (time.Time, error) 
 	return after.Add(d), err
 }
 
-// interval reads what an argument has from a place on.
+// interval reads the interval at an offset of an argument.
 func interval(arg string, from int) (time.Duration, error) {
 	d, err := ParseInterval(arg[from:])
 	if fault, ok := errors.AsType[*Error](err); ok {
