@@ -12,51 +12,51 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Warning is something in a definition that is probably not meant.
+// Warning is a part of a definition that is probably not meant.
 type Warning struct {
 	Definition *derived.Definition
 	Code       Code
-	Offset     int // in the definition's text, in bytes; -1: the name is meant
+	Offset     int // in the definition's text, in bytes; -1: the name
 	Message    string
-	Other      *derived.Definition // of SameExpression: the one before
+	Other      *derived.Definition // of SameExpression: the earlier definition
 }
 
-// Options say what is known besides the definitions.
+// Options has what is known besides the definitions.
 type Options struct {
-	// Catalog is the collector's metrics: what the definitions use, and what is called as they are. nil:
-	// only the text is looked at.
+	// Catalog has the collector's metrics: those that the definitions use, and those with the same names. nil: only the
+	// text is checked.
 	Catalog derived.Catalog
 
-	Language derived.Language // as the site has configured it
+	Language derived.Language // the site's
 
-	// Root is the subtree that definitions are served in: in expressions they may have it in front.
+	// Root is the subtree in which definitions are served. Expressions may use names with or without it.
 	Root string
 
-	// Host is asked about instances. nil: they are not known.
+	// Host returns instances. nil: they are not known.
 	Host Host
 
-	// Archive says that the Catalog is that of an archive, not of this host.
+	// Archive means that the Catalog is that of an archive, not of this host.
 	Archive bool
 
-	// Portable tells which libpcp is to understand a definition: what it lacks is told. nil: none has to.
+	// Portable returns which libpcp must support a definition. Check warns of what this libpcp does not support. nil:
+	// none has to.
 	Portable func(d *derived.Definition) syntax.Support
 
-	// Suggest returns another metric that a name was perhaps meant to be, "" for none. May be nil.
+	// Suggest returns a metric with a similar name, "" for none. May be nil.
 	Suggest func(name string) string
 }
 
-// Host is what a collector says of the instances that its host has, as far as it can be asked.
+// Host returns the instances of a host.
 type Host interface {
-	// Instances are the external names of a domain's instances; nil if they are not known.
+	// Instances returns the external names of a domain's instances, nil if they are not known.
 	Instances(d pdu.InDom) []string
 
-	// HasInstance reports whether a name selects an instance, which need not be its whole name. What is
-	// not known counts as existing.
+	// HasInstance reports whether a name selects an instance. The name may be the beginning of an external name. If the
+	// instances are not known, it returns true.
 	HasInstance(d pdu.InDom, name string) bool
 }
 
-// Check looks at definitions of distinct names. Warnings are in the order of the definitions and of
-// their texts.
+// Check checks definitions of distinct names. Warnings are in the order of the definitions and of their texts.
 func Check(defs []*derived.Definition, o Options) []Warning {
 	l := &linter{
 		Options: o, byName: make(map[string]*derived.Definition, len(defs)),
@@ -86,34 +86,34 @@ func Check(defs []*derived.Definition, o Options) []Warning {
 	return l.warnings
 }
 
-// linter looks at definitions.
+// linter checks definitions, one after the other.
 type linter struct {
 	Options
 	byName       map[string]*derived.Definition
 	shapeNumbers map[shape]int
-	firstByShape map[int]*derived.Definition // by the number of the shape
+	firstByShape map[int]*derived.Definition // first definition with a shape
 	warnings     []Warning
 
 	groups       map[pdu.InDom]derived.GroupDomain
 	current      *derived.Definition
-	warningCount int                  // about it
-	constant     map[syntax.Expr]bool // what is known of its parts
-	shapes       map[syntax.Expr]int  // numbers of the shapes of its parts
-	visited      int                  // parts that contains has looked at
+	warningCount int                  // about the current definition
+	constant     map[syntax.Expr]bool // results of isConstant
+	shapes       map[syntax.Expr]int  // results of shapeNumber
+	visited      int                  // parts that contains has visited
 }
 
-// maxVisited is how many parts of expressions are looked at for one definition, again and again perhaps.
+// maxVisited is the number of parts that contains visits for one definition.
 const maxVisited = 2_000_000
 
-// maxWarnings is how many warnings about one definition are shown.
+// maxWarnings is the largest number of warnings about one definition.
 const maxWarnings = 20
 
-// warn adds a warning; once for each place.
+// warn adds a warning, unless the same place already has one with this code.
 func (l *linter) warn(code Code, offset int, message string) {
 	l.addWarning(Warning{Definition: l.current, Code: code, Offset: offset, Message: message})
 }
 
-// addWarning is warn with all of a warning.
+// addWarning does the same for a complete Warning.
 func (l *linter) addWarning(w Warning) {
 	for i := len(l.warnings) - 1; i >= 0 && l.warnings[i].Definition == w.Definition; i-- {
 		if l.warnings[i].Code == w.Code && l.warnings[i].Offset == w.Offset {
@@ -125,7 +125,7 @@ func (l *linter) addWarning(w Warning) {
 	}
 }
 
-// checkText looks at the text of a definition.
+// checkText checks the text of a definition.
 func (l *linter) checkText(d *derived.Definition) {
 	l.current, l.warningCount, l.constant, l.visited = d, 0, map[syntax.Expr]bool{}, 0
 	clear(l.shapes)
@@ -161,7 +161,7 @@ func (l *linter) checkText(d *derived.Definition) {
 	l.firstByShape[shape] = d
 }
 
-// withoutRoot is a name as it is without the subtree in front.
+// withoutRoot removes the root from the name of a definition.
 func (l *linter) withoutRoot(name string) string {
 	if rest, ok := strings.CutPrefix(name, l.Root+"."); ok && l.Root != "" && l.byName[rest] != nil {
 		return rest
@@ -171,7 +171,7 @@ func (l *linter) withoutRoot(name string) string {
 
 func start(e syntax.Expr) int { return e.Span().Start }
 
-// textAfter is the place of the first character behind an expression that is no blank.
+// textAfter returns the offset of the first character after an expression that is not blank.
 func (l *linter) textAfter(e syntax.Expr) int {
 	return blank.Skip(l.current.Text, e.Span().End)
 }
@@ -209,7 +209,7 @@ func (l *linter) checkBinary(e *syntax.Binary) {
 	}
 }
 
-// joinsGuards reports whether an operator joins two defined(): one that is written twice changes nothing.
+// joinsGuards reports whether both operands are defined(): the same one twice does no harm.
 func joinsGuards(e *syntax.Binary) bool {
 	return isOfClass(derived.Query, e.X) && isOfClass(derived.Query, e.Y)
 }
@@ -234,7 +234,7 @@ func (l *linter) checkTernary(e *syntax.Ternary) {
 	}
 }
 
-// checkReversedGuard looks for metrics in the operand that is selected just when they do not exist.
+// checkReversedGuard warns of metrics in the operand that is selected if they do not exist.
 func (l *linter) checkReversedGuard(e *syntax.Ternary, operand syntax.Expr, truth bool) {
 	for _, absent := range impliedArgs(e.Guard, truth, false) {
 		syntax.Walk(operand, func(x syntax.Expr) bool {
@@ -248,8 +248,8 @@ func (l *linter) checkReversedGuard(e *syntax.Ternary, operand syntax.Expr, trut
 	}
 }
 
-// checkUnusedGuards looks for defined() in a condition that protects nothing. One metric may stand for those beside it, which come
-// from the same agent.
+// checkUnusedGuards warns of defined() of a metric that is not used. A metric also guards its siblings, which come from
+// the same agent.
 func (l *linter) checkUnusedGuards(e *syntax.Ternary) {
 	for _, name := range slices.Concat(impliedArgs(e.Guard, true, true), impliedArgs(e.Guard, false, true)) {
 		metric := l.withoutRoot(name.Name)
@@ -262,7 +262,7 @@ func (l *linter) checkUnusedGuards(e *syntax.Ternary) {
 	}
 }
 
-// impliedArgs are the arguments of defined() in a condition that must exist, or must not, for it to be true, or false.
+// impliedArgs returns the arguments of defined() that must exist, or must not, if condition e has this truth value.
 func impliedArgs(e syntax.Expr, truth, exist bool) []*syntax.Name {
 	switch e := syntax.Unparen(e).(type) {
 	case *syntax.Unary:
@@ -281,7 +281,7 @@ func impliedArgs(e syntax.Expr, truth, exist bool) []*syntax.Name {
 	return nil
 }
 
-// uses reports whether an expression, or a definition that it uses, has an operand with a name such as is wanted.
+// uses reports whether an expression, or a definition that it uses, has an operand with a wanted name.
 func (l *linter) uses(e syntax.Expr, wanted func(name string) bool) bool {
 	return l.contains(e, map[string]bool{}, func(x syntax.Expr) bool {
 		name, ok := x.(*syntax.Name)
@@ -289,9 +289,9 @@ func (l *linter) uses(e syntax.Expr, wanted func(name string) bool) bool {
 	})
 }
 
-// contains reports whether an expression, or a definition that it uses, has a part such as is wanted, arguments of defined()
-// aside. seen are definitions that need not be looked at any more. In a definition so large that this takes long it says yes,
-// which makes no warning.
+// contains reports whether an expression, or a definition that it uses, has a wanted part outside of defined(). seen
+// has definitions that need not be visited again. If the definition is too large it returns true, so that there is no
+// warning.
 func (l *linter) contains(e syntax.Expr, seen map[string]bool, wanted func(syntax.Expr) bool) bool {
 	found := false
 	syntax.Walk(e, func(x syntax.Expr) bool {
@@ -312,13 +312,13 @@ func (l *linter) contains(e syntax.Expr, seen map[string]bool, wanted func(synta
 	return found
 }
 
-// isOfClass reports whether an expression is a function of a class.
+// isOfClass reports whether an expression is a call of a function of this class.
 func isOfClass(class derived.Class, e syntax.Expr) bool {
 	call, ok := syntax.Unparen(e).(*syntax.Call)
 	return ok && derived.ClassOf(call.Func) == class
 }
 
-// checkCall looks at functions of functions, for which the text says enough.
+// checkCall warns of a function of another function that makes no sense.
 func (l *linter) checkCall(e *syntax.Call) {
 	if x := e.X(); x != nil && (isOfClass(derived.Change, x) || isOfClass(derived.Reading, x)) {
 		l.checkNonCounter(e, "the result of "+syntax.Unparen(x).(*syntax.Call).Func.String()+"()")
@@ -333,9 +333,9 @@ func (l *linter) checkCall(e *syntax.Call) {
 	}
 }
 
-// isCondition reports whether an expression, or the definition that it names, is 1 where something is true, and 0 elsewhere.
+// isCondition reports whether an expression, or the definition that it names, is 1 for true and 0 for false.
 func (l *linter) isCondition(e syntax.Expr) bool {
-	for range len(l.byName) + 1 { // definitions can name each other in a circle
+	for range len(l.byName) + 1 { // ends if definitions use each other in a circle
 		switch x := syntax.Unparen(e).(type) {
 		case *syntax.Binary:
 			return x.Op.Relation() || x.Op.Boolean()
@@ -354,18 +354,18 @@ func (l *linter) isCondition(e syntax.Expr) bool {
 	return false
 }
 
-// checkNonCounter looks at a function whose operand is no counter.
+// checkNonCounter warns of a function that needs a counter.
 func (l *linter) checkNonCounter(e *syntax.Call, operand string) {
 	switch derived.ClassOf(e.Func) {
 	case derived.Change:
 		l.warn(ChangeOfNoCount, start(e), e.Func.String()+"() of "+operand+", which is not a counter")
 	case derived.Reading:
 		l.warn(InstantOfNoCount, start(e), e.Func.String()+"() of "+operand+" changes nothing")
-	case derived.Plain, derived.Tally, derived.Query: // take whatever there is
+	case derived.Plain, derived.Tally, derived.Query: // take any operand
 	}
 }
 
-// checkNames looks for operands that do not exist.
+// checkNames warns of operands that do not exist.
 func (l *linter) checkNames(d *derived.Definition, bound bool) {
 	seen := map[string]bool{}
 	syntax.Walk(d.Expr, func(e syntax.Expr) bool {
@@ -389,7 +389,7 @@ func (l *linter) checkNames(d *derived.Definition, bound bool) {
 	})
 }
 
-// exists reports whether the collector has a metric. What it cannot say counts as existing.
+// exists reports whether the collector has a metric. If that is not known, it returns true.
 func (l *linter) exists(name string) bool {
 	_, err := l.Catalog.Desc(name)
 	return !errors.Is(err, pdu.ErrName) && !errors.Is(err, pdu.ErrNonLeaf)

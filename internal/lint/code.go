@@ -3,7 +3,7 @@ package lint
 // Code is a kind of warning.
 type Code string
 
-// The codes. Those of the first group need the text only.
+// The codes. Warnings of the first group are found in the text alone.
 const (
 	NestedTernary     Code = "nested-ternary"
 	MixedAndOr        Code = "mixed-and-or"

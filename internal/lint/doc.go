@@ -1,10 +1,12 @@
-// Package lint finds what is legal in definitions and probably not meant: a condition that is always
-// true, an operator that binds otherwise than it looks, a rate of what is no counter.
+// Package lint warns of text in definitions that is valid and probably not meant: a condition that is always true,
+// operators that group in an unexpected way, a rate of a metric that is no counter.
 //
-//	definitions ──Check──► []Warning, each with a Code
-//	                 ▲
-//	             Catalog (may be missing: then only the text is looked at)
+//	definitions ─┬─► checkText       syntax tree: check.go, text.go, shape.go ─┐
+//	             ├─► checkPortable   syntax tree: portable.go ─────────────────┼─► []Warning, each with a Code
+//	             └─► checkMetric     bound metric: typed.go, host.go ──────────┘
+//	                      ▲
+//	                 Catalog, Host   optional
 //
-// Every kind of warning has a [Code], which stays what it is: people write codes into files to
-// silence warnings. docs/linting.md explains each, with an example.
+// Every kind of warning has a [Code]. A code never changes, because people write codes into files to ignore warnings.
+// docs/linting.md explains each, with an example.
 package lint

@@ -12,8 +12,8 @@ import (
 	"pmdaderived/pdu"
 )
 
-// checkDifference looks at a subtraction whose result has no sign. It is suspicious if its sides come from different subtrees:
-// within one it is most often a whole less a part of it.
+// checkDifference warns of a subtraction with an unsigned result, if its operands are of different subtrees. Within a
+// subtree it is most often the difference between a whole and a part.
 func (l *linter) checkDifference(e *syntax.Binary, n *derived.Node, path []derived.Line) {
 	if unsigned(n) && !l.isConstant(e.X) && !l.isConstant(e.Y) && !l.related(e.X, e.Y) && !l.guarded(e, path) {
 		l.warn(UnsignedDiff, e.OpPos, clip(e)+" is unsigned (type "+n.Type.String()+
@@ -21,7 +21,7 @@ func (l *linter) checkDifference(e *syntax.Binary, n *derived.Node, path []deriv
 	}
 }
 
-// checkQuotient looks at a division by what is 0 when nothing has changed, although what is divided is not.
+// checkQuotient warns of a divisor that is 0 when nothing has changed, if the dividend is not.
 func (l *linter) checkQuotient(e *syntax.Binary, path []derived.Line) {
 	if isZero(e.X) || !l.isZeroWhenIdle(e.Y) || !reachesResult(path) || l.guarded(e.Y, path) ||
 		l.contains(e.X, map[string]bool{}, func(e syntax.Expr) bool { return isOfClass(derived.Change, e) }) {
@@ -31,10 +31,10 @@ func (l *linter) checkQuotient(e *syntax.Binary, path []derived.Line) {
 		"the result is then not finite, and not served. Use default() or ?: to give another value")
 }
 
-// promRange is a time as PromQL writes it between brackets.
+// promRange is a time in brackets, as PromQL has it.
 var promRange = regexp.MustCompile(`^[0-9]+(s|m|h|d)$`)
 
-// checkSelected looks for an instance that there is not.
+// checkSelected warns of an instance that does not exist.
 func (l *linter) checkSelected(e *syntax.Select, kids []*derived.Node) {
 	window := windowHint(e.Instance, kids)
 	if singular(kids) {
@@ -61,19 +61,19 @@ func (l *linter) checkSelected(e *syntax.Select, kids []*derived.Node) {
 	l.warn(AbsentInstance, e.InstanceSpan.Start, text)
 }
 
-// windowHint is what to write for an instance that is a time, empty for any other.
+// windowHint returns what to write instead of an instance that is a time, "" for any other instance.
 func windowHint(instance string, kids []*derived.Node) string {
 	if !promRange.MatchString(instance) {
 		return ""
 	}
 	x := "x"
 	if len(kids) > 0 && kids[0].Sem == pdu.SemCounter {
-		x = "rate(x)" // functions over time take no counter
+		x = "rate(x)" // functions over time need a rate of a counter
 	}
 	return "a window is an operand, as in avg_sample(" + x + `, "` + instance + `")`
 }
 
-// checkMatched looks for a pattern that leaves no instance.
+// checkMatched warns of a pattern that selects no instance.
 func (l *linter) checkMatched(e *syntax.Call, kids []*derived.Node) {
 	literal, operand := e.Literal(), clip(e.X())
 	if singular(kids) {
@@ -85,7 +85,7 @@ func (l *linter) checkMatched(e *syntax.Call, kids []*derived.Node) {
 		return
 	}
 	heads := make([]string, len(names))
-	longer := "" // a name that would be kept if all of it were looked at
+	longer := "" // a name of which the pattern matches the whole
 	for i, name := range names {
 		heads[i], _, _ = strings.Cut(name, " ")
 		if re.MatchString(heads[i]) != literal.Negate {
@@ -109,21 +109,21 @@ func (l *linter) checkMatched(e *syntax.Call, kids []*derived.Node) {
 	l.warn(MatchesNothing, start(literal), text)
 }
 
-// singular reports whether an operand has one value, without an instance.
+// singular reports whether an operand is a metric without instances.
 func singular(kids []*derived.Node) bool { return len(kids) > 0 && kids[0].InDom == pdu.NoInDom }
 
-// instances are those of an operand's domain; nil if they are not known, or it has no domain.
+// instances returns the instances of an operand's domain, nil if they are not known or there is no domain.
 func (l *linter) instances(kids []*derived.Node) []string {
 	if l.Host == nil || len(kids) == 0 || singular(kids) {
 		return nil
 	}
 	if _, ours := l.groups[kids[0].InDom]; ours {
-		return nil // the collector may have others by this number
+		return nil // the number may be that of another domain of the collector
 	}
 	return l.Host.Instances(kids[0].InDom)
 }
 
-// guarded reports whether an expression stands where a condition has looked at one of its metrics.
+// guarded reports whether an expression is an operand of a condition on one of its metrics.
 func (l *linter) guarded(e syntax.Expr, path []derived.Line) bool {
 	for _, above := range path[:len(path)-1] {
 		ternary, ok := above.Expr.(*syntax.Ternary)
@@ -134,12 +134,12 @@ func (l *linter) guarded(e syntax.Expr, path []derived.Line) bool {
 	return false
 }
 
-// related reports whether two expressions use metrics of one subtree.
+// related reports whether two expressions use metrics of the same subtree.
 func (l *linter) related(x, y syntax.Expr) bool {
 	return l.shareMetric(x, y, func(metric string) string { root, _, _ := strings.Cut(metric, "."); return root })
 }
 
-// shareMetric reports whether two expressions use metrics of which something is the same.
+// shareMetric reports whether two expressions use metrics for which of returns the same.
 func (l *linter) shareMetric(x, y syntax.Expr, of func(metric string) string) bool {
 	known := map[string]bool{}
 	l.uses(x, func(name string) bool {
@@ -151,7 +151,7 @@ func (l *linter) shareMetric(x, y syntax.Expr, of func(metric string) string) bo
 	return l.uses(y, func(name string) bool { return l.byName[name] == nil && known[of(name)] })
 }
 
-// reachesResult reports whether infinity, as the value of the last line, is that of the metric or has a part in it.
+// reachesResult reports whether an infinite value of the last line makes the whole metric infinite.
 func reachesResult(path []derived.Line) bool {
 	for i, above := range path[:len(path)-1] {
 		first := above.Kids[0] == path[i+1].Node
@@ -177,7 +177,7 @@ func reachesResult(path []derived.Line) bool {
 	return true
 }
 
-// isZeroWhenIdle reports whether an expression is 0 when no counter has moved.
+// isZeroWhenIdle reports whether an expression is 0 while its counters do not change.
 func (l *linter) isZeroWhenIdle(e syntax.Expr) bool {
 	switch e := syntax.Unparen(e).(type) {
 	case *syntax.Name:
@@ -212,7 +212,7 @@ func (l *linter) isZeroWhenIdle(e syntax.Expr) bool {
 	return false
 }
 
-// instancesText tells what instances there are, of many the first.
+// instancesText lists instances, the first ones if there are many.
 func instancesText(names []string) string {
 	const most = 4
 	switch {
@@ -234,7 +234,7 @@ func joinShort(names []string) string {
 	return strings.Join(shown, ", ")
 }
 
-// sourceText is what has the metrics.
+// sourceText returns where the metrics come from.
 func (l *linter) sourceText() string {
 	if l.Archive {
 		return "the archive"
@@ -242,7 +242,7 @@ func (l *linter) sourceText() string {
 	return "this host"
 }
 
-// placeText says where the metrics are.
+// placeText returns where metrics exist.
 func (l *linter) placeText() string {
 	if l.Archive {
 		return "in the archive"

@@ -6,7 +6,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Understood says which libpcp understands a part of a definition that not every one does.
+// Understood returns which libpcp supports a part of a definition.
 func Understood(s syntax.Support) string {
 	switch s {
 	case syntax.PCP63:
@@ -17,7 +17,7 @@ func Understood(s syntax.Support) string {
 	return "no libpcp supports it: clients that compute the definition themselves refuse it"
 }
 
-// checkPortable looks for what the text has that libpcp does not understand.
+// checkPortable warns of syntax and units that libpcp does not support.
 func (l *linter) checkPortable(d *derived.Definition) {
 	if l.Portable == nil {
 		return
@@ -51,7 +51,7 @@ func (l *linter) checkExtraUnits(e syntax.Expr, text string) {
 	}
 }
 
-// warnPortable tells of a part that libpcp does not understand, if it is to.
+// warnPortable warns of a part that needs support s, if Options.Portable asks for more.
 func (l *linter) warnPortable(at int, what string, s syntax.Support) {
 	if l.Portable != nil && s > l.Portable(l.current) {
 		l.warn(NotPortable, at, what+": "+Understood(s))

@@ -7,8 +7,8 @@ import (
 	"pmdaderived/derived/syntax"
 )
 
-// shape is an expression whose operands have numbers. Those that mean the same by the rules of arithmetic alone have
-// the same shape, whatever parentheses they have and in which order the operands of +, *, && and so on stand.
+// shape identifies expressions with the same meaning by arithmetic alone: parentheses do not count, nor the order of
+// the operands of +, *, && and so on. Operands are given by the numbers of their shapes.
 type shape struct {
 	label   string
 	x, y, z int

@@ -8,7 +8,7 @@ import (
 	"pmdaderived/derived/syntax"
 )
 
-// isConstant reports whether nothing in an expression can vary: not with time, not from host to host.
+// isConstant reports whether the value of an expression never changes and is the same on every host.
 func (l *linter) isConstant(e syntax.Expr) bool {
 	known, ok := l.constant[e]
 	if !ok {
@@ -29,13 +29,13 @@ func (l *linter) hasConstantParts(e syntax.Expr) bool {
 			}
 		}
 		if e.Func != syntax.Const && len(e.Operands()) == 0 {
-			return false // about a metric, or nothing
+			return false // of a metric, or of nothing at all
 		}
 	}
 	return !slices.ContainsFunc(syntax.Operands(e), func(x syntax.Expr) bool { return !l.isConstant(x) })
 }
 
-// mirroredOp is the operator for exchanged operands. Those that have another one go from < to >, with == in the middle.
+// mirroredOp returns the operator for exchanged operands. Relations are in the order < <= == >= > in package syntax.
 func mirroredOp(op syntax.Op) syntax.Op {
 	if op >= syntax.Lt && op <= syntax.Gt {
 		return syntax.Lt + syntax.Gt - op
@@ -43,7 +43,7 @@ func mirroredOp(op syntax.Op) syntax.Op {
 	return op
 }
 
-// literal is the number that an expression is, with a sign perhaps, nil if it is none.
+// literal returns an expression that is a number, with or without a sign, nil for any other.
 func literal(e syntax.Expr) *syntax.Number {
 	if minus, ok := syntax.Unparen(e).(*syntax.Unary); ok && minus.Op == syntax.Neg {
 		return literal(minus.X)
@@ -57,7 +57,7 @@ func isZero(e syntax.Expr) bool {
 	return number != nil && number.Float == 0
 }
 
-// checkPercentile looks at a percentile below the first one, which PromQL's quantiles have taught.
+// checkPercentile warns of a percentile below 1, which PromQL's quantiles suggest.
 func (l *linter) checkPercentile(e *syntax.Call) {
 	if e.Func != syntax.Percentile && e.Func != syntax.PercentileSample {
 		return
@@ -68,10 +68,10 @@ func (l *linter) checkPercentile(e *syntax.Call) {
 	}
 }
 
-// clip is an expression for a message, without its end if it is long.
+// clip returns an expression for a message, cut if it is long.
 func clip(e syntax.Expr) string { return short(e.String()) }
 
-// short is a text for a message, without its end if it is long.
+// short returns a text for a message, cut if it is long.
 func short(text string) string {
 	const most = 40 // characters
 	if utf8.RuneCountInString(text) <= most {

@@ -8,7 +8,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// checkMetric looks at a definition that is bound to the collector's metrics.
+// checkMetric checks a definition that is bound to the collector's metrics.
 func (l *linter) checkMetric(m *derived.Metric) {
 	l.checkNames(m.Definition, m.Err == nil)
 	if l.exists(m.Name) {
@@ -16,7 +16,7 @@ func (l *linter) checkMetric(m *derived.Metric) {
 			"metric")
 	}
 	var path []derived.Line // from the root to the line
-	foreign := -1           // depth from which on the lines are those of another definition
+	foreign := -1           // depth at which a used definition begins; its lines are skipped
 	for line := range m.Lines {
 		if foreign >= 0 && line.Depth > foreign {
 			continue
@@ -53,7 +53,7 @@ func (l *linter) checkMetric(m *derived.Metric) {
 	}
 }
 
-// checkFunction looks at what a function is applied to.
+// checkFunction checks the operand of a function.
 func (l *linter) checkFunction(e *syntax.Call, kids []*derived.Node) {
 	if e.Func == syntax.Match {
 		l.checkMatched(e, kids)
@@ -63,14 +63,14 @@ func (l *linter) checkFunction(e *syntax.Call, kids []*derived.Node) {
 	}
 }
 
-// checkFitted looks at a number that took the metadata of what stands beside it.
+// checkFitted warns of a number that got its metadata from the other operand.
 func (l *linter) checkFitted(above syntax.Expr, line derived.Line) {
-	if _, ok := above.(*syntax.Ternary); ok { // else what is above is told
+	if _, ok := above.(*syntax.Ternary); ok { // there is a warning about any other operator already
 		l.warnPortable(start(line.Expr), "a number beside metadata in ?: without mkconst()", syntax.Nowhere)
 	}
 }
 
-// checkComparison looks at the operands of a comparison.
+// checkComparison checks the operands of a comparison.
 func (l *linter) checkComparison(e *syntax.Binary, kids []*derived.Node) {
 	if len(kids) != 2 {
 		return
@@ -98,7 +98,7 @@ func (l *linter) checkComparison(e *syntax.Binary, kids []*derived.Node) {
 	}
 }
 
-// isBareNumber reports whether an operand is a number without units, which means whatever it is compared with.
+// isBareNumber reports whether an operand is a constant without units, which fits any units.
 func (l *linter) isBareNumber(e syntax.Expr, n *derived.Node) bool {
 	return n.Units.Dimensionless() && l.isConstant(e)
 }
@@ -111,7 +111,7 @@ func unsigned(n *derived.Node) bool { return n.Type == pdu.TypeU32 || n.Type == 
 
 func units(n *derived.Node) string { return cmp.Or(n.Units.String(), "a plain number") }
 
-// checkConversion looks at the conversion of an operand.
+// checkConversion warns of a conversion that rounds.
 func (l *linter) checkConversion(above, line derived.Line) {
 	f := line.Conversion
 	if !syntax.Is(above.Expr, syntax.Rescale) || f.Divisor <= f.Multiplier && line.Offset == 0 {
