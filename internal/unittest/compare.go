@@ -11,13 +11,13 @@ import (
 	"pmdaderived/pdu"
 )
 
-// What arithmetic may lose: computed values differ from decimal ones by so much of their size.
+// A computed value may differ from the expected one by this part of its size.
 const (
 	doubleError = 1e-9
 	floatError  = 1e-6
 )
 
-// accepts reports whether value i of a vector, -1 for none, is the one that an item means in a sample.
+// accepts reports whether value i of a vector is the expected one in a sample. i is -1 for no value.
 func (it *item) accepts(sample int, v *derived.Vector, i int) bool {
 	if v.Code < 0 || it.kind == code {
 		return it.kind == code && v.Code == it.code
@@ -37,14 +37,14 @@ func (it *item) accepts(sample int, v *derived.Vector, i int) bool {
 	return bytes.Equal(v.Blobs[i], it.bytes)
 }
 
-// closeTo reports whether a number is the expected one, give or take the tolerance.
+// closeTo reports whether a number is the expected one, within the tolerance.
 func (it *item) closeTo(sample int, t pdu.Type, b uint64) bool {
 	want, got, tolerance := it.value(sample), new(big.Rat), it.tolerance
 	switch t {
 	case pdu.TypeFloat, pdu.TypeDouble:
 		f := t.Float64(b)
 		if got.SetFloat64(f) == nil {
-			return false // no finite number
+			return false // not finite
 		}
 		if tolerance == nil {
 			tolerance = new(big.Rat).SetFloat64(doubleError)
@@ -66,7 +66,7 @@ func (it *item) closeTo(sample int, t pdu.Type, b uint64) bool {
 	return off.Abs(off).Cmp(tolerance) <= 0
 }
 
-// valueText is value i of a vector as it is written in a file.
+// valueText returns value i of a vector as test files have it.
 func valueText(v *derived.Vector, i int) string {
 	switch {
 	case v.Code < 0:

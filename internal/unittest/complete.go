@@ -9,8 +9,8 @@ import (
 	"pmdaderived/pdu"
 )
 
-// completeTest works out what can be known only when all of a test, and of its file, has been read: which
-// samples there are, and what each series says of them.
+// completeTest checks what needs the whole test and file: which samples there are, and whether each series has a value
+// for each of them.
 func (p *parser) completeTest(t *Test) {
 	problems := len(p.problems)
 	for _, s := range t.given.series {
@@ -51,8 +51,8 @@ func (p *parser) completeTest(t *Test) {
 	}
 }
 
-// placeItems works out where the items of a series begin, and how many samples, or fetches, there are at least. at is the number of that at
-// a time.
+// placeItems sets the samples, or fetches, of a series' items. at returns the number of the sample at a time. next is
+// the number of samples that the series needs.
 func (p *parser) placeItems(at func(time.Duration) (int, bool), s *series) (next int) {
 	for i := range s.items {
 		it := &s.items[i]
@@ -79,7 +79,7 @@ func (p *parser) placeItems(at func(time.Duration) (int, bool), s *series) (next
 	return next
 }
 
-// sample is the number of the sample that is taken at a time.
+// sample returns the number of the sample at a time; ok is false if there is none.
 func (t *Test) sample(at time.Duration) (int, bool) {
 	if t.times != nil {
 		return slices.BinarySearch(t.times, at)
@@ -87,7 +87,8 @@ func (t *Test) sample(at time.Duration) (int, bool) {
 	return int(min(at/t.interval, maxSamples)), at%t.interval == 0
 }
 
-// fillItems makes items without an end go on as far as they can, and looks for gaps. There are so many samples, or whatever it is.
+// fillItems extends endless items to the next item or to the last sample, and reports missing or surplus values. what
+// is the word for a sample.
 func (p *parser) fillItems(s *series, samples int, what string) {
 	for i := range s.items {
 		it := &s.items[i]
@@ -109,7 +110,7 @@ func (p *parser) fillItems(s *series, samples int, what string) {
 	}
 }
 
-// checkGiven looks whether the values of metrics are such as the metrics have.
+// checkGiven checks that given values fit their metrics.
 func (p *parser) checkGiven(t *Test) {
 	for _, s := range t.given.series {
 		o := t.metric(s.name)
@@ -156,7 +157,7 @@ func (p *parser) checkInstance(t *Test, d pdu.InDom, s *series) bool {
 	return true
 }
 
-// checkItem looks whether a metric can have a value.
+// checkItem checks that a metric can have a value.
 func (p *parser) checkItem(o *metricDecl, s *series, it *item) {
 	t := o.desc.Type
 	switch {

@@ -13,7 +13,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// declarations is what is known of the collector's metrics.
+// declarations has the declared metrics and instance domains of the collector.
 type declarations struct {
 	metrics map[string]*metricDecl
 	indoms  map[pdu.InDom]*indomDecl
@@ -27,8 +27,8 @@ func newDeclarations() *declarations {
 type metricDecl struct {
 	name    string
 	desc    pdu.Desc
-	code    pdu.Code // < 0: why its descriptor cannot be had
-	missing bool     // there is none of that name
+	code    pdu.Code // < 0: the error of its descriptor
+	missing bool     // declared by without
 	at      sourcePos
 }
 
@@ -41,7 +41,7 @@ type indomDecl struct {
 	at        sourcePos
 }
 
-// metric reads a metric of the collector.
+// metric reads a metric statement.
 func (p *parser) metric(into *declarations, keyword token, words []token) {
 	if !p.expectWord(keyword, words, "name of a metric") || !p.name(words[0]) {
 		return
@@ -75,10 +75,10 @@ func (p *parser) declare(into *declarations, o *metricDecl) {
 	into.metrics[o.name] = o
 }
 
-// maxMetrics is how many metrics a file can declare.
+// maxMetrics is the largest number of metrics in a file.
 const maxMetrics = 100_000
 
-// without reads names of metrics that the collector lacks.
+// without reads the names of metrics that the collector does not have.
 func (p *parser) without(keyword token, words []token) {
 	p.expectWord(keyword, words, "name of a metric")
 	for _, w := range words {
@@ -110,7 +110,7 @@ func (p *parser) desc(before token, words []token, into *pdu.Desc) bool {
 	return p.unitsAndInDom(words[2:], into)
 }
 
-// unitsAndInDom reads the end of metadata. Units are as many words as they are; both may be missing.
+// unitsAndInDom reads units, which may be several words, and the instance domain. Both may be missing.
 func (p *parser) unitsAndInDom(words []token, into *pdu.Desc) bool {
 	if last := len(words) - 1; last >= 0 {
 		if text := words[last].text; text == "singular" {
@@ -142,7 +142,7 @@ func (p *parser) unitsAndInDom(words []token, into *pdu.Desc) bool {
 // numbered is an instance with its number: 3:"eth 0".
 var numbered = regexp.MustCompile(`^([0-9]{1,9}):(.+)$`)
 
-// indom reads the instances of a domain.
+// indom reads an indom statement.
 func (p *parser) indom(into *declarations, keyword token, words []token) {
 	if !p.expectWord(keyword, words, "instance domain") {
 		return
@@ -182,7 +182,7 @@ func (p *parser) indom(into *declarations, keyword token, words []token) {
 	into.indoms[d] = made
 }
 
-// label reads the values of a label of a domain's instances, in their order.
+// label reads the values of a label, in the order of the domain's instances.
 func (p *parser) label(into *declarations, keyword token, words []token) {
 	if !p.expectWord(keyword, words, "instance domain") || !p.expectWord(words[0], words[1:], "name of a label") {
 		return

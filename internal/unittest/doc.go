@@ -1,18 +1,17 @@
-// Package unittest runs unit tests of definitions: a test gives the metrics of a collector and their
-// values over time, and says what the definitions make of them.
+// Package unittest runs unit tests of definitions. A test gives the metrics of a collector and their values over time,
+// and the expected results of definitions.
 //
 //	text ──Parse──► File{Definitions, Tests} ──Run──► []Result ──► text, JUnit
 //	                                            ▲
 //	                                      definitions, by package derived
 //
-// What is tested is the engine that the agent runs: definitions are bound to the metrics of the test
-// and evaluated with the history of one client, which fetches at every sample. Nothing but the values
-// is made up.
+// A test uses the same engine as the agent: definitions are bound to the metrics of the test, and evaluated with the
+// history of one client, which fetches at every sample. Only the values are made up.
 //
 // # Files
 //
-// One statement a line. What is indented belongs to the test above it. A # begins a comment, a
-// backslash at the end of a line continues it.
+// A line has one statement. Indented statements belong to the test above. A # begins a comment. A backslash at the end
+// of a line continues it.
 //
 //	file     = { "definitions" PATH… | "interval" TIME | metric | indom | label | "test" TITLE { part } }
 //	metric   = "metric" NAME ( TYPE SEMANTICS [ UNITS ] [ INDOM ] | PM_ERR_x )

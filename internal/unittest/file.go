@@ -8,31 +8,31 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Extension ends the names of files with tests.
+// Extension is the extension of test files.
 const Extension = ".test"
 
-// defaultInterval is the time between samples where a file says nothing.
+// defaultInterval is the time between samples if the file does not set one.
 const defaultInterval = time.Second
 
-// File is what stands in a file of tests. Immutable.
+// File is a parsed test file. Immutable.
 type File struct {
 	Path        string
-	Definitions []string // files and directories to test, as written: relative to the file's directory
+	Definitions []string // files and directories to test, relative to the file's directory
 	Tests       []*Test
 }
 
-// Test is a collector with its values over time, and what definitions are to make of them. Immutable.
+// Test has the metrics of a collector with their values over time, and the expected results. Immutable.
 type Test struct {
 	Name string
 	Pos  config.Position
 
 	interval  time.Duration
-	times     []time.Duration // of the samples; nil: an interval apart
+	times     []time.Duration // of the samples; nil: one per interval
 	samples   int
-	fetches   []time.Duration // of the client; nil: at each sample
-	fetchesAt sourcePos       // of the statement that says so
+	fetches   []time.Duration // times of the client's fetches; nil: each sample
+	fetchesAt sourcePos       // position of the fetches statement
 
-	shared   *declarations // by the file
+	shared   *declarations // declared in the file
 	own      *declarations
 	given    targets
 	expect   targets
@@ -40,20 +40,20 @@ type Test struct {
 	errors   []errorCheck
 }
 
-// metadataCheck is what the descriptor of a definition is to be.
+// metadataCheck is the expected descriptor of a definition.
 type metadataCheck struct {
 	name string
 	desc pdu.Desc
 	at   sourcePos
 }
 
-// errorCheck is a definition that is to fail, with what its message has in it.
+// errorCheck is the expected error of a definition. text is a part of its message.
 type errorCheck struct {
 	name, text string
 	at         sourcePos
 }
 
-// metric finds a metric, nil if the test has none of that name.
+// metric returns a metric, nil if the test has none of this name.
 func (t *Test) metric(name string) *metricDecl {
 	o, ok := t.own.metrics[name]
 	if !ok {
@@ -65,7 +65,7 @@ func (t *Test) metric(name string) *metricDecl {
 	return o
 }
 
-// indomDecl finds an instance domain, nil if its instances are not declared.
+// indom returns an instance domain, nil if it is not declared.
 func (t *Test) indom(d pdu.InDom) *indomDecl {
 	if own, ok := t.own.indoms[d]; ok {
 		return own
@@ -73,7 +73,7 @@ func (t *Test) indom(d pdu.InDom) *indomDecl {
 	return t.shared.indoms[d]
 }
 
-// expectedCount is how many values are expected of a metric, at most.
+// expectedCount returns the number of values that are expected of a metric.
 func (t *Test) expectedCount() int {
 	if t.fetches != nil {
 		return len(t.fetches)
@@ -81,7 +81,7 @@ func (t *Test) expectedCount() int {
 	return t.samples
 }
 
-// expectedTime is the time of an expected value.
+// expectedTime returns the time of an expected value.
 func (t *Test) expectedTime(n int) time.Duration {
 	if t.fetches != nil {
 		return t.fetches[n]
@@ -89,7 +89,7 @@ func (t *Test) expectedTime(n int) time.Duration {
 	return t.sampleTime(n)
 }
 
-// sampleTime is the time of a sample since the test begins.
+// sampleTime returns the time of a sample since the beginning of the test.
 func (t *Test) sampleTime(sample int) time.Duration {
 	if t.times != nil {
 		return t.times[sample]
@@ -109,7 +109,7 @@ func (t *Test) Desc(name string) (pdu.Desc, error) {
 	}
 }
 
-// Tested is the names of definitions whose values, or errors, a test looks at. A name may come repeatedly.
+// Tested returns the names of the definitions that the test checks. A name may be repeated.
 func (t *Test) Tested() []string {
 	var names []string
 	for _, e := range t.expect.byMetric {

@@ -14,23 +14,23 @@ import (
 	"pmdaderived/pdu"
 )
 
-// endless is the count of an item that goes on until the next one, or to the end of the test.
+// endless is the count of an item that repeats until the next item or the end of the test.
 const endless = -1
 
-// kind is what an item says about a sample.
+// kind is the kind of an item.
 type kind uint8
 
 const (
-	none      kind = iota // no value
-	anyValue              // whatever it is; of expectations only
-	number                //
-	nonFinite             // an infinity, or not a number
+	none     kind = iota // no value
+	anyValue             // only in expectations
+	number
+	nonFinite // an infinity or NaN
 	text
 	blob
 	code // an error in place of values
 )
 
-// of reports whether a type has values of a kind.
+// of reports whether a type has values of this kind.
 func (k kind) of(t pdu.Type) bool {
 	switch k {
 	case number:
@@ -46,23 +46,23 @@ func (k kind) of(t pdu.Type) bool {
 	}
 }
 
-// item is a value that holds for one or more samples.
+// item is a value for one or more samples.
 type item struct {
 	kind      kind
 	num, step *big.Rat // of number; step may be nil
-	tolerance *big.Rat // nil: what rounding makes
-	float     float64  // of special
+	tolerance *big.Rat // nil: the error of arithmetic
+	float     float64  // of nonFinite
 	bytes     []byte   // of text and blob
 	code      pdu.Code
 	count     int
 
 	at   sourcePos
-	when *time.Duration // nil: right after the item before
+	when *time.Duration // nil: after the item before
 
-	first, end int // samples that it holds for, once the test is complete
+	first, end int // samples that it is for, set by placeItems and fillItems
 }
 
-// value is the number that an item means in a sample.
+// value returns the number of an item in a sample.
 func (it *item) value(sample int) *big.Rat {
 	if it.step == nil || sample == it.first {
 		return it.num
@@ -83,10 +83,10 @@ var (
 	suffixForm  = regexp.MustCompile(`^(.*?)` + repeats + `$`)
 )
 
-// maxNumber is how long a number may be.
+// maxNumber is the largest length of a number in bytes.
 const maxNumber = 400
 
-// parse reads a value with what says how often; msg says what is wrong.
+// parse reads a value with its count. msg is "" or the mistake.
 func (it *item) parse(word string) (msg string) {
 	body, suffix := word, ""
 	if closing, ok := closings[word[0]]; ok {
@@ -148,7 +148,7 @@ func (it *item) parseValue(body string) (msg string) {
 	return ""
 }
 
-// bits gives a number as values of a type hold it; an error if the type does not hold it.
+// bits returns a number in the representation of a type, or an error if it does not fit.
 func bits(t pdu.Type, v *big.Rat) (uint64, error) {
 	switch t {
 	case pdu.TypeFloat:
@@ -172,7 +172,7 @@ func bits(t pdu.Type, v *big.Rat) (uint64, error) {
 	return 0, fmt.Errorf("%s does not fit into %s", v.Num(), t)
 }
 
-// decimal writes a number as people do.
+// decimal formats a number.
 func decimal(v *big.Rat) string {
 	if v.IsInt() {
 		return v.Num().String()
@@ -181,7 +181,7 @@ func decimal(v *big.Rat) string {
 	return strconv.FormatFloat(f, 'g', -1, 64)
 }
 
-// text is an item as messages show it: its value in a sample.
+// text returns the value of an item in a sample, for messages.
 func (it *item) text(sample int) string {
 	switch it.kind {
 	case none:
@@ -205,5 +205,5 @@ func (it *item) text(sample int) string {
 	return shown
 }
 
-// lowerNumber is a number in the spelling of files, which have inf, -inf and nan.
+// lowerNumber returns a number as test files have it: inf, -inf and nan in lower case.
 func lowerNumber(number string) string { return strings.ToLower(strings.TrimPrefix(number, "+")) }

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Suite is the results of a file, for a report.
+// Suite has the results of a file.
 type Suite struct {
 	File      string
 	Results   []Result
 	Durations []time.Duration // of each result
-	Unusable  string          // why the file could not be used, "" if it could
+	Unusable  string          // why the file could not be used; "": it could
 }
 
 type junitSuites struct {
@@ -48,8 +48,8 @@ type junitMessage struct {
 	Text    string `xml:",chardata"`
 }
 
-// WriteJUnit writes a report in the form that continuous integration servers read: a test suite for each
-// file, a test case for each test. A file that cannot be used is a test case with an error.
+// WriteJUnit writes a report in the format of JUnit, which CI servers read. Each file is a test suite, and each test a
+// test case. A file that cannot be used is a test case with an error.
 func WriteJUnit(w io.Writer, suites []Suite) error {
 	var all junitSuites
 	for i := range suites {

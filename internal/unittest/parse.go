@@ -9,10 +9,10 @@ import (
 	"pmdaderived/pdu"
 )
 
-// MaxProblems is how many problems of one file are reported.
+// MaxProblems is the largest number of problems reported for a file.
 const MaxProblems = 100
 
-// Parse reads the text of a file. With problems there is no file to run.
+// Parse parses a test file. It returns a File or problems.
 func Parse(path string, content []byte) (*File, []*config.Problem) {
 	p := &parser{
 		file: &File{Path: path}, shared: newDeclarations(), interval: defaultInterval, names: map[string]int{},
@@ -30,16 +30,16 @@ func Parse(path string, content []byte) (*File, []*config.Problem) {
 	return p.file, nil
 }
 
-// parser reads one file.
+// parser parses one file.
 type parser struct {
 	file     *File
 	problems []*config.Problem
 
 	shared      *declarations
 	interval    time.Duration
-	test        *Test          // that what is indented belongs to
-	names       map[string]int // of tests, and the lines they are in
-	metricCount int            // metrics so far
+	test        *Test          // the present test
+	names       map[string]int // line of each test, by title
+	metricCount int            // number of metrics so far
 }
 
 // report adds a problem.
@@ -82,7 +82,7 @@ func (p *parser) statement(s statement) {
 // reader reads a statement.
 type reader = func(keyword token, words []token)
 
-// readers are what reads a statement of the file and of the test that has begun, each nil where there is no such.
+// readers returns the readers of a statement in the file and in a test, nil where the statement is not valid.
 func (p *parser) readers(name string) (inFile, inTest reader) {
 	switch name {
 	case "definitions":
@@ -122,7 +122,7 @@ func (p *parser) fileInterval(keyword token, words []token) {
 	}
 }
 
-// startTest begins a test.
+// startTest reads a test statement.
 func (p *parser) startTest(keyword token, words []token) {
 	p.test = &Test{
 		Pos: keyword.at.inFile(p.file.Path), interval: p.interval, shared: p.shared, own: newDeclarations(),
@@ -143,7 +143,7 @@ func (p *parser) startTest(keyword token, words []token) {
 	p.names[title.text] = keyword.at.line
 }
 
-// expectWord reports whether there is a word; what says what should be.
+// expectWord reports whether there is another word. what describes the missing word.
 func (p *parser) expectWord(before token, words []token, what string) bool {
 	if len(words) == 0 {
 		p.report(before.at.right(len(before.text)), what+" missing")
@@ -151,7 +151,7 @@ func (p *parser) expectWord(before token, words []token, what string) bool {
 	return len(words) > 0
 }
 
-// expectEnd reports whether there is no word left.
+// expectEnd reports whether there are no more words.
 func (p *parser) expectEnd(words []token) bool {
 	if len(words) > 0 {
 		p.report(words[0].at, "unexpected "+config.Clip(words[0].text))

@@ -14,42 +14,41 @@ import (
 	"pmdaderived/pdu"
 )
 
-// shownRows is how many differences of one expectation are shown.
+// shownRows is the largest number of differences shown for one expectation.
 const shownRows = 20
 
-// Result is what came of a test.
+// Result is the result of a test.
 type Result struct {
 	Test     *Test
 	Failures []Failure // none: passed
 }
 
-// Failure is an expectation that did not come true.
+// Failure is an expectation that was not met.
 type Failure struct {
 	Pos    config.Position // of the expectation
-	Metric string          // as the test calls it
-	Msg    string          // what was expected, in a few words
+	Metric string          // name in the test
+	Msg    string          // the expectation, in a few words
 
-	// Err is why the definition cannot be used, a *derived.Error, if that is the reason; ErrNoDefinition if
-	// there is none.
+	// Err is why the definition cannot be used: a *derived.Error, or ErrNoDefinition. nil: it can.
 	Err error
 
-	Rows       []Row // what differs
-	MoreDiffer int   // so many more differ
-	Matching   int   // so many do not
+	Rows       []Row // differences
+	MoreDiffer int   // number of differences that are not in Rows
+	Matching   int   // number of values without a difference
 }
 
-// ErrNoDefinition says that the files to test have no definition of a name.
+// ErrNoDefinition means that the files to test do not define a name.
 var ErrNoDefinition = errors.New("no definition has this name")
 
-// Row is a value, or a piece of metadata, that is not as expected.
+// Row is a difference in a value or in metadata.
 type Row struct {
 	Subject   string // of metadata: "type"; of a value: its time
-	Instance  string // "" where there is none
+	Instance  string // "": none
 	Want, Got string
 }
 
-// Run runs a test of definitions of distinct names, with the language as the site has configured it. Names that
-// expressions use are those of the test's metrics, then those of the definitions.
+// Run runs a test of definitions with distinct names, in the site's language. Operands are metrics of the test, then
+// other definitions.
 func Run(language derived.Language, defs []*derived.Definition, t *Test) Result {
 	u := &runner{test: t, set: language.NewSet(defs, t, derived.Root), groups: derived.NewGroups()}
 	for _, m := range t.metadata {
@@ -63,7 +62,7 @@ func Run(language derived.Language, defs []*derived.Definition, t *Test) Result 
 	return Result{Test: t, Failures: u.failures}
 }
 
-// runner is a test that runs.
+// runner runs a test.
 type runner struct {
 	test     *Test
 	set      *derived.Set
@@ -73,7 +72,8 @@ type runner struct {
 
 func (u *runner) position(at sourcePos) config.Position { return at.inFile(u.test.Pos.File) }
 
-// lookup finds the metric of an expectation. Where it cannot be used, that is the failure, else f is to be filled.
+// lookup returns the metric of an expectation, and an empty failure of it. If the metric cannot be used, it is nil and
+// the failure has been added.
 func (u *runner) lookup(name string, at sourcePos, what string) (m *derived.Metric, f Failure) {
 	m, ok := u.set.Lookup(derived.ShortName(name))
 	f = Failure{Pos: u.position(at), Metric: name, Msg: what}
@@ -122,7 +122,7 @@ func indomText(d pdu.InDom) string {
 	return d.String()
 }
 
-// checkError looks whether a definition fails as expected.
+// checkError checks that a definition has an expected error.
 func (u *runner) checkError(want errorCheck) {
 	f := Failure{Pos: u.position(want.at), Metric: want.name, Msg: "error " + want.name}
 	m, ok := u.set.Lookup(derived.ShortName(want.name))
@@ -139,14 +139,14 @@ func (u *runner) checkError(want errorCheck) {
 	u.failures = append(u.failures, f)
 }
 
-// expectation is all that a test says of the values of a metric.
+// expectation has the expected values of a metric.
 type expectation struct {
 	*target
 	metric   *derived.Metric
 	failures map[*series]*Failure
 }
 
-// checkValues evaluates what is expected, sample by sample, as the agent does for one client.
+// checkValues evaluates the expected metrics at each sample, as the agent does for one client.
 func (u *runner) checkValues() {
 	all := u.expectations()
 	if len(all) == 0 {
@@ -188,7 +188,7 @@ func (u *runner) checkValues() {
 	}
 }
 
-// expectations gathers the expectations of each metric that can be used.
+// expectations returns the expectations of metrics that can be used.
 func (u *runner) expectations() []*expectation {
 	var all []*expectation
 	for _, t := range u.test.expect.byMetric {
@@ -209,14 +209,14 @@ func (u *runner) expectations() []*expectation {
 	return all
 }
 
-// checkInstanceName looks whether an expected instance can be there.
+// checkInstanceName checks that the instance of an expectation exists.
 func (u *runner) checkInstanceName(e *expectation, s *series, f *Failure) {
 	d := e.metric.Desc.InDom
 	row := Row{Subject: "instance", Want: s.inst}
 	if d == pdu.NoInDom {
 		row.Got = "none: " + s.name + " is singular"
 	} else if _, ours := u.set.GroupDomains()[d]; ours {
-		return // there may be any
+		return // a group may have any name
 	} else if known := u.test.indom(d); known == nil {
 		row.Got = fmt.Sprintf("none: there is no indom statement for %s", d)
 	} else if _, ok := known.byName[s.inst]; !ok {
@@ -227,7 +227,8 @@ func (u *runner) checkInstanceName(e *expectation, s *series, f *Failure) {
 	f.Rows = append(f.Rows, row)
 }
 
-// instancesOf are the instances of a metric, false if nothing says which: of a domain of groups those that have a value or are expected to.
+// instancesOf returns the instances of a metric; known is false if its domain is not declared. In a domain of groups
+// these are the groups that have values or expectations.
 func (u *runner) instancesOf(e *expectation, got *derived.Vector) ([]pdu.Instance, bool) {
 	d := e.metric.Desc.InDom
 	if _, ours := u.set.GroupDomains()[d]; !ours {
@@ -266,7 +267,7 @@ func (e *expectation) compare(u *runner, n int, got *derived.Vector) {
 			return
 		}
 		if want != nil && want.kind == code {
-			got = &derived.Vector{} // as expected, or noted
+			got = &derived.Vector{} // compared above
 		}
 		whole, want = nil, nil
 	}
@@ -281,12 +282,12 @@ func (e *expectation) compare(u *runner, n int, got *derived.Vector) {
 		case whole != nil:
 			e.addRow(t, whole, want, n, instance.Name, got, at)
 		case at >= 0:
-			e.addRow(t, e.series[0], &item{kind: none}, n, instance.Name, got, at) // the failure is its
+			e.addRow(t, e.series[0], &item{kind: none}, n, instance.Name, got, at) // an unexpected instance: a failure of the first series
 		}
 	}
 }
 
-// addRow keeps whether value i of a vector, -1 for none or for all, is as an item of a series wants it.
+// addRow compares value i of a vector with an item of a series. i is -1 for no value, or for all values.
 func (e *expectation) addRow(t *Test, s *series, want *item, n int, instance string, got *derived.Vector, i int) {
 	if want == nil || want.kind == anyValue {
 		return

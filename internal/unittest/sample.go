@@ -14,10 +14,10 @@ import (
 type collector struct {
 	test      *Test
 	indoms    map[pdu.InDom]*indomDecl
-	lastInsts map[pdu.PMID]*derived.InstSet // the same one again where nothing changes, as the agent does
+	lastInsts map[pdu.PMID]*derived.InstSet // reused while the instances are the same, as in the agent
 }
 
-// epoch is when tests begin.
+// epoch is the time of the beginning of a test.
 var epoch = time.Unix(0, 0) //nolint:gochecknoglobals // never changed
 
 func newCollector(t *Test) *collector {
@@ -26,7 +26,7 @@ func newCollector(t *Test) *collector {
 	return c
 }
 
-// sample is one of a test. Metrics that the test says nothing of have no values in it.
+// sample is a sample of a test. Metrics without given values have none.
 type sample struct {
 	*collector
 	at      time.Time
@@ -58,7 +58,7 @@ func (c *collector) sample(n int) *sample {
 		values:  make(map[pdu.PMID]*derived.Vector, len(c.test.given.byMetric)),
 		members: make(map[pdu.InDom]*derived.InstSet, len(c.indoms)),
 	}
-	there := map[pdu.InDom]map[pdu.Inst]bool{} // domains that some metric has a say in
+	there := map[pdu.InDom]map[pdu.Inst]bool{} // instances with a value, in domains with given metrics
 	for _, s := range c.test.given.byMetric {
 		desc := c.test.metric(s.series[0].name).desc
 		d := desc.InDom
@@ -83,7 +83,7 @@ func (c *collector) sample(n int) *sample {
 	return m
 }
 
-// vector is the values of a metric in a sample.
+// vector returns the values of a metric in a sample.
 func (c *collector) vector(s *target, desc pdu.Desc, n int) *derived.Vector {
 	v := &derived.Vector{Type: desc.Type}
 	whole := s.whole().item(n)
@@ -97,7 +97,7 @@ func (c *collector) vector(s *target, desc pdu.Desc, n int) *derived.Vector {
 	}
 	known := c.indoms[desc.InDom]
 	if known == nil {
-		return v // nothing but _: an instance would need a name
+		return v // all its values are _
 	}
 	var ids []pdu.Inst
 	for _, instance := range known.instances {
@@ -116,14 +116,14 @@ func (c *collector) vector(s *target, desc pdu.Desc, n int) *derived.Vector {
 	return v
 }
 
-// appendTo appends the value of an item to a vector, if it has one.
+// appendTo appends the value of an item to a vector. It returns false if there is none.
 func (it *item) appendTo(v *derived.Vector, sample int) bool {
 	if it == nil {
 		return false
 	}
 	switch it.kind {
 	case number:
-		b, _ := bits(v.Type, it.value(sample)) // judged when the file was read
+		b, _ := bits(v.Type, it.value(sample)) // checkItem has found no error
 		v.Bits = append(v.Bits, b)
 	case nonFinite:
 		b := math.Float64bits(it.float)

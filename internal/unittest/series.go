@@ -10,19 +10,19 @@ import (
 	"pmdaderived/derived/syntax"
 )
 
-// maxSamples is how many samples a test may have.
+// maxSamples is the largest number of samples in a test.
 const maxSamples = 1_000_000
 
-// series is the values of a metric, or of one of its instances, over the samples of a test.
+// series has the values of a metric, or of one instance, over the samples of a test.
 type series struct {
 	name string
 	part
 	items   []item
-	at      sourcePos // of the metric's name
-	fetches bool      // some item says when it is
+	at      sourcePos // position of the metric's name
+	fetches bool      // an item has a time
 }
 
-// item returns the item that holds for a sample, nil if there is none.
+// item returns the item for a sample, nil if there is none.
 func (s *series) item(sample int) *item {
 	if s == nil {
 		return nil
@@ -34,7 +34,7 @@ func (s *series) item(sample int) *item {
 	return &s.items[i]
 }
 
-// label is what the series is of, as it is written.
+// label returns the name of the metric, with the instance.
 func (s *series) label() string {
 	if s.instance {
 		return s.name + "[" + s.inst + "]"
@@ -42,24 +42,24 @@ func (s *series) label() string {
 	return s.name
 }
 
-// target is a metric with all that a test says of its values.
+// target has all series of a metric.
 type target struct {
-	name   string    // as definitions are called: derived.x is x
+	name   string    // without the root
 	series []*series // at least one
 	byPart map[part]*series
 }
 
-// part is an instance of a metric, or the whole.
+// part is one instance of a metric, or the whole metric.
 type part struct {
 	inst     string
-	instance bool // inst counts
+	instance bool // inst is valid
 }
 
 func (t *target) whole() *series { return t.byPart[part{}] }
 
 func (t *target) instance(name string) *series { return t.byPart[part{name, true}] }
 
-// targets are series, as they stand in the file and by metric.
+// targets has the series in the order of the file, and by metric.
 type targets struct {
 	series   []*series
 	byMetric []*target
@@ -68,7 +68,7 @@ type targets struct {
 
 func newTargets() targets { return targets{byName: map[string]*target{}} }
 
-// add adds a series; if there is one of the same part, that is returned and nothing changes.
+// add adds a series. If there is one of the same part, add returns that instead.
 func (t *targets) add(s *series) (known *series) {
 	to := t.byName[derived.ShortName(s.name)]
 	if to == nil {
@@ -84,7 +84,7 @@ func (t *targets) add(s *series) (known *series) {
 	return nil
 }
 
-// series reads the values of a metric or of an instance.
+// series reads a given or expect statement.
 func (p *parser) series(into *targets, keyword token, words []token) {
 	if !p.expectWord(keyword, words, "name of a metric") {
 		return
@@ -169,7 +169,7 @@ func parseTime(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// timeText writes a time without what says nothing: "1m30s", "10m", "0s".
+// timeText formats a time without zeros at the end: "1m30s", "10m", "0s".
 func timeText(d time.Duration) string {
 	shown := d.String()
 	for _, unit := range []string{"m0s", "h0m"} {

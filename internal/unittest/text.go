@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 )
 
-// String shows the failures of a test, "" if it passed: expected and got side by side.
+// String returns the failures of a test as text, expected and got side by side. It returns "" if the test passed.
 func (r Result) String() string {
 	var b strings.Builder
 	for i := range r.Failures {
@@ -16,7 +16,7 @@ func (r Result) String() string {
 	return b.String()
 }
 
-// String shows what differs, with the place of the expectation.
+// String returns the differences as text, with the position of the expectation.
 func (f *Failure) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", f.Pos, f.Msg)
@@ -39,7 +39,7 @@ func (f *Failure) table(b *strings.Builder) {
 		}
 		fmt.Fprintln(table, strings.Join(cells, "\t"))
 	}
-	_ = table.Flush() // in memory
+	_ = table.Flush() // cannot fail: b is in memory
 	switch {
 	case f.MoreDiffer > 0:
 		fmt.Fprintf(b, "    %d more differ, %d do not\n", f.MoreDiffer, f.Matching)

@@ -10,13 +10,13 @@ import (
 	"pmdaderived/internal/blank"
 )
 
-// token is a word of a line. What stands in quotes or brackets is part of it, blanks included.
+// token is a word of a line. Quotes and brackets belong to it, with the blanks in them.
 type token struct {
 	text string // as it is written
 	at   sourcePos
 }
 
-// sourcePos is where something stands in a file.
+// sourcePos is a position in a test file.
 type sourcePos struct {
 	line   int    // from 1
 	column int    // in bytes, from 1
@@ -29,7 +29,7 @@ type statement struct {
 	indented bool
 }
 
-// lines cuts the text of a file into statements. Lines of blanks and comments are none.
+// lines splits a file into statements. It skips blank lines and comments.
 func (p *parser) lines(text string) []statement {
 	var all []statement
 	number, more := 0, false
@@ -48,9 +48,9 @@ func (p *parser) lines(text string) []statement {
 	return slices.DeleteFunc(all, func(s statement) bool { return len(s.words) == 0 })
 }
 
-// words cuts a line into tokens; comment says that it ends in one.
+// words splits a line into tokens. comment means that the line ends with a comment.
 func (p *parser) words(line string, at sourcePos) (all []token, comment bool) {
-	title := false // the rest of the line is a text
+	title := false // the rest of the line is one token
 	for i := 0; ; {
 		i = blank.Skip(line, i)
 		at.column = i + 1
@@ -83,10 +83,10 @@ func (p *parser) words(line string, at sourcePos) (all []token, comment bool) {
 	}
 }
 
-// closings are the ends of what may hold blanks.
+// closings has the closing bytes of quotes and brackets, in which blanks do not end a word.
 var closings = map[byte]byte{'"': '"', '[': ']'} //nolint:gochecknoglobals // a table
 
-// enclosed is the length of text up to and with its first closing byte that no backslash precedes; -1 if
+// enclosed returns the length of text up to and including the first closing byte without a backslash before it, -1 if
 // there is none.
 func enclosed(text string, closing byte) int {
 	for i := 0; i < len(text); i++ {
@@ -100,7 +100,7 @@ func enclosed(text string, closing byte) int {
 	return -1
 }
 
-// unquoted is what a word means that may stand in quotes. Behind the last quote there must be nothing.
+// unquoted returns the text of a word that may be in quotes. Nothing may follow the closing quote.
 func (p *parser) unquoted(t token) (string, bool) {
 	if !strings.HasPrefix(t.text, `"`) {
 		return t.text, p.utf8(t)
@@ -121,13 +121,13 @@ func (p *parser) utf8(t token) bool {
 	return ok
 }
 
-// right is the place n bytes further on in the line.
+// right returns the position n bytes to the right.
 func (at sourcePos) right(n int) sourcePos {
 	at.column += n
 	return at
 }
 
-// inFile is the place in a file.
+// inFile returns the position as one of package config.
 func (at sourcePos) inFile(file string) config.Position {
 	return config.Position{File: file, Line: at.line, Column: at.column}
 }

@@ -13,7 +13,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Recording is what a collector had in some samples, and what definitions made of it.
+// Recording has the values of a collector in some samples, and the results of definitions.
 type Recording struct {
 	Title   string
 	Times   []time.Duration // since the first sample, ascending
@@ -22,24 +22,25 @@ type Recording struct {
 	Derived []Recorded
 }
 
-// RecordedInDom is an instance domain with all instances that were seen.
+// RecordedInDom is an instance domain with all instances that had values.
 type RecordedInDom struct {
 	InDom     pdu.InDom
 	Instances []pdu.Instance
-	Groups    bool                           // they are made by definitions
-	Labels    map[string]map[pdu.Inst]string // that definitions need, by name
+	Groups    bool                           // it is made by definitions
+	Labels    map[string]map[pdu.Inst]string // needed by definitions, by name
 }
 
 // Recorded is a metric of the collector, or a definition.
 type Recorded struct {
 	Name   string
 	Desc   pdu.Desc
-	Code   pdu.Code          // of a metric: < 0: why it has no descriptor
-	Err    *derived.Error    // of a definition: why it cannot be used
-	Values []*derived.Vector // one for each sample; none of what has no descriptor
+	Code   pdu.Code          // of a metric, < 0: the error of its descriptor
+	Err    *derived.Error    // of a definition that cannot be used
+	Values []*derived.Vector // one for each sample; nil if there is no descriptor
 }
 
-// String is a file with one test: given what the metrics had, the definitions are to do the same again.
+// String returns a test file with one test, in which the metrics have the recorded values, and the definitions are
+// expected to have the recorded results.
 func (r *Recording) String() string {
 	p := &writer{names: map[pdu.InDom][]pdu.Instance{}}
 	for _, d := range r.InDoms {
@@ -69,11 +70,11 @@ func (r *Recording) String() string {
 	return p.String()
 }
 
-// writer writes a file.
+// writer writes a test file.
 type writer struct {
 	strings.Builder
 	names map[pdu.InDom][]pdu.Instance
-	lines [][2]string // of the test, in two columns
+	lines [][2]string // of the test: two columns
 }
 
 func (p *writer) addLine(head, text string) { p.lines = append(p.lines, [2]string{head, text}) }
@@ -90,7 +91,7 @@ func (p *writer) writeTest() {
 	}
 }
 
-// writeDeclarations writes the metrics and their domains.
+// writeDeclarations writes the metrics and instance domains.
 func (p *writer) writeDeclarations(r *Recording) {
 	width := 0
 	for _, m := range r.Metrics {
@@ -130,12 +131,12 @@ func descText(d pdu.Desc) string {
 	return d.Type.String() + " " + d.Sem.String() + " " + unitsText(d.Units) + " " + indomText(d.InDom)
 }
 
-// quote writes a text so that it is read as one word.
+// quote writes a text as one word.
 func quote(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ").Replace(text) + `"`
 }
 
-// addValues writes the values of a metric: a line for each of its instances that has any, and one for errors.
+// addValues adds the values of a metric: a line for each instance with values, and one for errors.
 func (p *writer) addValues(keyword, name string, d pdu.InDom, values []*derived.Vector) {
 	one := func(target string, word func(v *derived.Vector) string) {
 		words := make([]string, len(values))
@@ -169,7 +170,7 @@ func (p *writer) addValues(keyword, name string, d pdu.InDom, values []*derived.
 	}
 }
 
-// recordedText is a value as it is written. An instance of a metric with an error has none.
+// recordedText returns a value as a test file has it. An instance of a metric with an error has no value.
 func recordedText(v *derived.Vector, i int) string {
 	switch {
 	case v.Code < 0 && i < 0:
@@ -180,7 +181,7 @@ func recordedText(v *derived.Vector, i int) string {
 	return valueText(v, i)
 }
 
-// compact joins words, those that are repeated with their number.
+// compact joins words. Repeated words have a count instead: "5x3".
 func compact(words []string) string {
 	var b strings.Builder
 	for i := 0; i < len(words); {
