@@ -84,19 +84,19 @@ type session struct {
 
 	in           *pdu.Reader
 	out          *pdu.Writer
-	rawOut       io.Writer   // for CREDS
-	pipes        unreadBytes // nil: nobody knows what pmcd has not read
-	replySize    int         // bytes of the last one
-	replyRead    bool        // the next request that gets a reply has had one, as pmcd sees it
-	profile      *pdu.Profile
-	spareProfile *pdu.Profile // the next profile is decoded here, so that a bad one changes nothing
+	rawOut       io.Writer    // for CREDS
+	pipes        unreadBytes  // nil: the unread bytes are not known
+	replySize    int          // of the last reply, in bytes
+	replyRead    bool         // pmcd has used a late reply for its next request; see checkReplies
+	profile      *pdu.Profile // the last one received, for requests
+	spareProfile *pdu.Profile // the next one is decoded here, so that a bad one changes nothing
 
-	requests map[pdu.Kind]handler // those that get a reply
+	requests map[pdu.Kind]handler // of the kinds that get a reply
 	fetch    pdu.Fetch
 	request  FetchRequest
 	result   pdu.ResultWriter
 	children []Child
-	maxReply int // bytes
+	maxReply int // largest reply in bytes; a test sets a lower one
 }
 
 func newSession(s *Server, in io.Reader, out io.Writer) *session {

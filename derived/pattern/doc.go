@@ -11,7 +11,7 @@
 //
 //	pattern ──translate──► text for Go's regexp ──► match of the subject as Latin-1: each byte is a character
 //
-// # What surprises users of other regular expressions
+// # Surprises for users of other regular expressions
 //
 // Go's regexp refuses some of these patterns, and silently reads others differently.
 //
