@@ -9,15 +9,15 @@ import (
 	"pmdaderived/test/rig"
 )
 
-// Options are what a benchmark is run with.
+// Options are the parameters of a benchmark.
 type Options struct {
 	Programs string        // folder with bulk, client, pmdaderived
-	Time     time.Duration // how long each comparison goes on at least, roughly
+	Time     time.Duration // rough least time of each comparison
 	Only     []string      // texts in the names of the lines to measure; empty: all
 	Log      *rig.Log
 }
 
-// bench is one run.
+// bench is the state of one run.
 type bench struct {
 	Options
 	folder  rig.Folder
@@ -27,14 +27,14 @@ type bench struct {
 	started  []*testbed          // that may still run when a line fails
 }
 
-// line is a line of the table: figures, and what each may be at most.
+// line is a line of the table: figures, with the maximum of each.
 type line struct {
 	what, unit string
 	most       []float64
 	measure    func(*bench, context.Context) ([]float64, error)
 }
 
-// lines is the table.
+// lines returns the table.
 func lines() []line {
 	return []line{
 		{"latency of a pmFetch of 1; 10 metrics / C agent", "", []float64{1.25, 1.25}, (*bench).fewMetrics},
@@ -59,7 +59,7 @@ func lines() []line {
 	}
 }
 
-// Run measures the lines. Programs and layout are in a folder of their own meanwhile.
+// Run measures the lines. It copies the programs and the layout to a folder for the run.
 func Run(ctx context.Context, o Options) (table *rig.Table, err error) {
 	program := func(name string) string { return filepath.Join(o.Programs, name) }
 	b := &bench{Options: o, version: 1, testbeds: map[string]*testbed{}}
@@ -94,7 +94,7 @@ func Run(ctx context.Context, o Options) (table *rig.Table, err error) {
 	return rig.Run(ctx, o.Log, o.Only, parts)
 }
 
-// minTurns is how many turns are made at least where a turn takes seconds.
+// minTurns is the least number of turns, where a turn takes seconds.
 func (b *bench) minTurns() int {
 	if b.Time < time.Second {
 		return 1
@@ -102,7 +102,7 @@ func (b *bench) minTurns() int {
 	return 3
 }
 
-// shared starts an arena when it is first needed. It lives until the end of the run.
+// shared returns the testbed with a name, and starts it at the first call. It lives until the end of the run.
 func (b *bench) shared(ctx context.Context, name string, c testbedConfig) (*testbed, error) {
 	if a := b.testbeds[name]; a != nil {
 		return a, nil
@@ -115,7 +115,7 @@ func (b *bench) shared(ctx context.Context, name string, c testbedConfig) (*test
 	return a, a.awaitRest(ctx, c.definitions)
 }
 
-// small is an arena with a thousand scalars, metrics over every family, and the C agent.
+// small returns a testbed with a thousand scalars, metrics over every family, and the C agent.
 func (b *bench) small(ctx context.Context) (*testbed, error) {
 	defs := sums(1000)
 	for _, row := range []struct{ size, metrics int }{{10, 100}, {1000, 10}, {10_000, 1}, {100_000, 2}} {
@@ -127,7 +127,7 @@ func (b *bench) small(ctx context.Context) (*testbed, error) {
 	return b.shared(ctx, "small", testbedConfig{definitions: defs, peer: true})
 }
 
-// thousands is an arena with 5,000 definitions, the marker among them.
+// thousands returns a testbed with 5,000 definitions, the marker among them.
 func (b *bench) thousands(ctx context.Context) (*testbed, error) {
 	return b.shared(ctx, "thousands", testbedConfig{definitions: fiveThousand(b.version)})
 }

@@ -13,21 +13,22 @@ import (
 	"time"
 )
 
-// client is a running c/client: a program that uses libpcp. The other clients of the rig are not used here: both
-// sides of a comparison have to have the same.
+// client is a running c/client, a program that uses libpcp. The clients of package rig do not serve here: both sides of
+// a comparison must have the same client.
 type client struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
 	out *bufio.Reader
 }
 
-// result is what a command of a client took, by the names that c/client.c tells, and the lines before that.
+// result is the answer to a command of a client: the numbers of its last line, by the names in c/client.c, and the
+// lines before that.
 type result struct {
 	numbers map[string]int64 // times are ns
 	lines   []string
 }
 
-// newClient starts a client of the arena. Its own derived metrics are those of the file, if any.
+// newClient starts a client of the testbed. Its own derived metrics are those of the file, if any.
 func (a *testbed) newClient(ctx context.Context, derivedFile string) (*client, error) {
 	cmd := a.pmcd.Command(ctx, a.b.folder.Path("client"), "unix:"+a.pmcd.Socket)
 	cmd.Env = append(cmd.Env, "PCP_DERIVED_CONFIG="+derivedFile)
@@ -49,13 +50,13 @@ func (a *testbed) newClient(ctx context.Context, derivedFile string) (*client, e
 	return c, err
 }
 
-// send gives a command without waiting for the answer.
+// send sends a command without waiting for the answer.
 func (c *client) send(format string, args ...any) error {
 	_, err := fmt.Fprintf(c.in, format+"\n", args...)
 	return err
 }
 
-// do gives a command and returns the answer.
+// do sends a command and returns the answer.
 func (c *client) do(format string, args ...any) (result, error) {
 	if err := c.send(format, args...); err != nil {
 		return result{}, err
@@ -67,7 +68,7 @@ func (c *client) do(format string, args ...any) (result, error) {
 	return r, err
 }
 
-// names makes the metrics those of later commands. All must exist.
+// names sets the metrics of later commands. All must exist.
 func (c *client) names(names []string) error {
 	r, err := c.do("names %d\n%s", len(names), strings.Join(names, "\n"))
 	switch {
@@ -121,7 +122,7 @@ func (c *client) fetch(n int, period time.Duration, want int) (result, error) {
 	return r, r.check(want)
 }
 
-// check fails unless each fetch had so many values.
+// check returns an error unless each fetch had want values.
 func (r *result) check(want int) error {
 	n, values, failed := r.numbers["n"], r.numbers["values"], r.numbers["errors"]
 	if failed > 0 || values != n*int64(want) {
@@ -141,14 +142,14 @@ func (c *client) close() {
 	_ = c.cmd.Wait() // its status says nothing
 }
 
-// fetcher is a client with what it fetches.
+// fetcher is a client and the number of values that it fetches.
 type fetcher struct {
 	*client
 	want int // values in each fetch
 }
 
-// fetcher starts a client of its own for the metrics, fetches until there are values,
-// and leaves if it has no derived metrics of its own: see join.
+// fetcher starts a client of the metrics and fetches until all have values. The client then disconnects, unless it has
+// derived metrics of its own: see join.
 func (a *testbed) fetcher(ctx context.Context, derivedFile string, names []string, want int) (*fetcher, error) {
 	c, err := a.newClient(ctx, derivedFile)
 	if err != nil {
@@ -167,12 +168,12 @@ func (a *testbed) fetcher(ctx context.Context, derivedFile string, names []strin
 	}
 	f := &fetcher{c, want}
 	if derivedFile == "" {
-		return f, f.leave() // one that evaluates itself would have to bind again
+		return f, f.leave() // a client that evaluates itself would have to bind again
 	}
 	return f, nil
 }
 
-// join connects the client and fetches a few times at the period, until the agent foresees its fetches.
+// join connects the client and fetches a few times at the period, until the agent predicts its fetches.
 func (f *fetcher) join(warm int, period time.Duration) error {
 	if _, err := f.do("contexts 1"); err != nil {
 		return err
@@ -181,7 +182,7 @@ func (f *fetcher) join(warm int, period time.Duration) error {
 	return err
 }
 
-// leave disconnects it, so that nothing is done for it while others are measured.
+// leave disconnects the client, so that it costs nothing while others are measured.
 func (f *fetcher) leave() error {
 	_, err := f.do("contexts 0")
 	return err

@@ -1,3 +1,3 @@
-// Package bench measures the agent beside its alternatives, in one run and by turns, and returns the
-// ratios in one table; `make bench` runs it. README.md tells what each line means.
+// Package bench measures the agent beside its alternatives, in one run and in turns, and returns the ratios in one
+// table. `make bench` runs it; README.md explains each line.
 package bench

@@ -11,26 +11,26 @@ const (
 	singular   = 20_000 // metrics
 	perCluster = 1000
 	perGroup   = 100 // metrics below one node of the name space
-	stallParts = 10  // metrics of 10,000 instances in the refresh that others wait for
+	stallParts = 10  // metrics of 10,000 instances in the refresh of the line stall
 )
 
 // family is metrics over one instance domain.
 type family struct{ size, count int } // instances, metrics
 
-// families lists all families; the serial of a domain is its place in the list.
+// families returns all families. The serial of a domain is its position in the list.
 func families() []family {
 	return []family{{10, 200}, {1000, 20}, {10_000, 2 * stallParts}, {100_000, 4}}
 }
 
-// member is the name of metric i over a domain of a size, below an agent's root.
+// member returns the name of metric i over a domain of a size, below an agent's root.
 func member(root string, size, i int) string { return fmt.Sprintf("%s.same%d.m%d", root, size, i) }
 
-// scalar is the name of singular metric i below a root.
+// scalar returns the name of singular metric i below a root.
 func scalar(root string, i int) string {
 	return fmt.Sprintf("%s.s.g%d.m%d", root, i/perGroup, i%perGroup)
 }
 
-// layoutFile is what the agents in C read.
+// layoutFile returns the file that the agents in C read.
 func layoutFile() string {
 	var b strings.Builder
 	cluster := 0
@@ -43,7 +43,7 @@ func layoutFile() string {
 	return b.String()
 }
 
-// nameSpace is the PMNS of an agent.
+// nameSpace returns the PMNS of an agent.
 func nameSpace(root string) string {
 	var b strings.Builder
 	macro := strings.ToUpper(root)
@@ -72,13 +72,13 @@ func nameSpace(root string) string {
 	return b.String()
 }
 
-// definition is a derived metric, and how many operands it has.
+// definition is a derived metric, and the number of its operands.
 type definition struct {
 	name, expr string
 	operands   int
 }
 
-// sums are the definitions of n scalars, each the sum of two operands of its own.
+// sums returns definitions of n scalars, each the sum of two operands of its own.
 func sums(n int) []definition {
 	all := make([]definition, n)
 	for i := range all {
@@ -89,7 +89,7 @@ func sums(n int) []definition {
 	return all
 }
 
-// over is a definition over metrics 2i and 2i+1 of a family, which stand for A and B in the expression.
+// over returns a definition over metrics 2i and 2i+1 of a family, for A and B in the expression.
 func over(size, i int, kind, expr string) definition {
 	operands := 0
 	for n, letter := range []string{"A", "B"} {
@@ -101,7 +101,7 @@ func over(size, i int, kind, expr string) definition {
 	return definition{fmt.Sprintf("%s.same%d.d%d", kind, size, i), expr, operands}
 }
 
-// sumsOver is n sums over a family.
+// sumsOver returns n sums over a family.
 func sumsOver(size, n int) []definition {
 	all := make([]definition, n)
 	for i := range all {
@@ -110,12 +110,12 @@ func sumsOver(size, n int) []definition {
 	return all
 }
 
-// fiveThousand are sums and a marker, whose value tells which version of them is served.
+// fiveThousand returns sums and a marker, whose value is the version of the definitions.
 func fiveThousand(version int) []definition {
 	return append(sums(4999), definition{"marker", fmt.Sprintf("mkconst(%d, type=u32)", version), 0})
 }
 
-// text is a file of definitions, as PCP_DERIVED_CONFIG and the agent take it.
+// text returns a file of definitions, in the form of PCP_DERIVED_CONFIG and the agent.
 func text(defs []definition) string {
 	var b strings.Builder
 	for _, d := range defs {
@@ -124,7 +124,7 @@ func text(defs []definition) string {
 	return b.String()
 }
 
-// names are those of the definitions below a prefix, "" or "derived.".
+// names returns the names of the definitions, with a prefix: "" or "derived.".
 func names(prefix string, defs []definition) []string {
 	all := make([]string, len(defs))
 	for i, d := range defs {
@@ -133,7 +133,7 @@ func names(prefix string, defs []definition) []string {
 	return all
 }
 
-// nameList are the names of n things.
+// nameList returns n names.
 func nameList(n int, name func(i int) string) []string {
 	all := make([]string, n)
 	for i := range all {
@@ -142,7 +142,7 @@ func nameList(n int, name func(i int) string) []string {
 	return all
 }
 
-// operands is how many metrics a refresh of the definitions takes; none is shared.
+// operands returns the number of metrics that a refresh of the definitions samples. None is shared.
 func operands(defs []definition) (n int) {
 	for _, d := range defs {
 		n += d.operands

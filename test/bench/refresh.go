@@ -10,15 +10,15 @@ import (
 	"pmdaderived/test/rig"
 )
 
-// What it costs to have new values: sampling the operands, evaluating, serving once. On the other side
-// stands a client of libpcp that fetches the operands and evaluates itself, or pmie.
+// These lines measure the cost of new values: sampling the operands, evaluating, serving once. The other side is a
+// client of libpcp that fetches the operands and evaluates itself, or pmie.
 
-// attempts is how often a turn is tried in which the agent should sample.
+// attempts is the number of attempts at a turn in which the agent must sample.
 const attempts = 10
 
-// refreshCost is the CPU of the agent in ns for each refresh, over n fetches at a period. Fetches that
-// share a sample count once. When the machine has held a sample up the agent does without new ones for a while;
-// a turn like that, or without all values, does not count.
+// refreshCost returns the CPU of the agent in ns for each refresh, over n fetches at a period. Fetches that share a
+// sample count once. If the machine delayed a sample, the agent does not sample for a while: such a turn, or one that
+// lacks values, does not count.
 func (a *testbed) refreshCost(ctx context.Context, f *fetcher, defs []definition, n int,
 	period time.Duration,
 ) (float64, error) {
@@ -50,7 +50,7 @@ func (a *testbed) refreshCost(ctx context.Context, f *fetcher, defs []definition
 	return 0, fmt.Errorf("%d times: %w", attempts, failed)
 }
 
-// clientCost is the CPU of a client in ns for each fetch.
+// clientCost returns the CPU of a client in ns for each fetch.
 func clientCost(f *fetcher, n int, period time.Duration) (float64, error) {
 	r, err := f.fetch(n, period, f.want)
 	return float64(r.numbers["cpu"]) / float64(n), err
@@ -81,7 +81,7 @@ func (b *bench) refreshAgainstClient(ctx context.Context, defs []definition, wan
 		func() (float64, error) { return clientCost(theirs, n, period) })
 }
 
-// samplePeriod is the period at which n values are sampled each time: the agent does not often repeat a sample that
+// samplePeriod returns the period at which the agent samples n values each time: it does not often repeat a sample that
 // took long.
 func samplePeriod(n int) time.Duration {
 	if n <= 10_000 {
@@ -132,8 +132,8 @@ func (a *testbed) pmieCost(ctx context.Context, n int) (float64, error) {
 		}, pmie.Cmd.Process.Pid)
 		return used / (float64(time.Since(started)) / float64(pmiePeriod)), err
 	}
-	// First it looks the metrics up and fetches one by one, which takes much more CPU, and no one knows how
-	// long. Then it fetches once in a period.
+	// First pmie looks the metrics up and fetches one by one, which takes much more CPU for an unknown time. Then it
+	// fetches once in a period.
 	const old, highRes = "pmcd.pdu_in.fetch", "pmcd.pdu_in.highres_fetch"
 	r, err := rig.NewReader(ctx, a.pmcd, old, highRes)
 	if err != nil {
@@ -179,8 +179,8 @@ func (b *bench) refreshScalars(ctx context.Context) ([]float64, error) {
 
 const reloads = 7
 
-// definitions is what 5,000 definitions cost before anybody has a value, and when one of them is changed: how long it
-// takes until clients see it, and the longest request of all meanwhile, by the agent's clock.
+// definitions measures 5,000 definitions: the time from the start of the agent until all are bound; the time until
+// clients see a changed one; and the longest request meanwhile, by the agent's clock.
 func (b *bench) definitions(ctx context.Context) ([]float64, error) {
 	a, err := b.thousands(ctx)
 	if err != nil {

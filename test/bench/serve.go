@@ -9,16 +9,15 @@ import (
 	"pmdaderived/test/rig"
 )
 
-// The agent, and those it is compared with, answering from memory.
+// These lines measure answers from memory, of the agent and of the agents in C.
 
 const (
 	servePeriod = 20 * time.Millisecond
-	hotFetches  = 200 // in one turn, of a client that does not pause
-	pacedTurn   = 8   // likewise of one that does
+	hotFetches  = 200 // in one turn of a client that does not pause
+	pacedTurn   = 8   // in one turn of a client that pauses
 )
 
-// latency is the median time of a fetch in ns: of hotFetches one after the other, or of a few that
-// come at a period.
+// latency returns the median time of a fetch in ns: of hotFetches one after the other, or of a few at a period.
 func (f *fetcher) latency(period time.Duration) (float64, error) {
 	n := hotFetches
 	if period > 0 {
@@ -31,7 +30,7 @@ func (f *fetcher) latency(period time.Duration) (float64, error) {
 	return float64(r.numbers["median"]), errors.Join(err, f.leave())
 }
 
-// compareLatency compares the time of a fetch of metrics with so many values from two agents.
+// compareLatency compares the times of fetches of metrics with want values from two agents.
 func (b *bench) compareLatency(ctx context.Context, a *testbed, ours, theirs []string, want int,
 	period time.Duration,
 ) (float64, error) {
@@ -48,7 +47,7 @@ func (b *bench) compareLatency(ctx context.Context, a *testbed, ours, theirs []s
 		func() (float64, error) { return y.latency(period) })
 }
 
-// peers are n singular metrics of the C agent.
+// peers returns n singular metrics of the C agent.
 func peers(n int) []string { return nameList(n, func(i int) string { return scalar("peer", i) }) }
 
 func (b *bench) fewMetrics(ctx context.Context) (figures []float64, err error) {
@@ -80,7 +79,7 @@ func (b *bench) manyValues(ctx context.Context) ([]float64, error) {
 	return []float64{one, two}, err
 }
 
-// lookupsPerTurn is how many names a client looks up in one turn.
+// lookupsPerTurn is the number of names that a client looks up in one turn.
 const lookupsPerTurn = 300
 
 func (b *bench) lookup(ctx context.Context) ([]float64, error) {
@@ -113,7 +112,8 @@ func (b *bench) lookup(ctx context.Context) ([]float64, error) {
 	return []float64{rig.Median(p.ours), rig.Median(p.theirs)}, err
 }
 
-// restAfter is how long after the last client the agent counts as idle: its memory goes back to the kernel meanwhile.
+// restAfter is the time from the last client until the agent counts as idle. Meanwhile its memory goes back to the
+// kernel.
 const restAfter = 5 * time.Second
 
 func (b *bench) idle(ctx context.Context) ([]float64, error) {
@@ -143,7 +143,7 @@ func (b *bench) idle(ctx context.Context) ([]float64, error) {
 	return []float64{sum}, nil
 }
 
-// memory starts agents of its own, each of which does one thing more than the one before.
+// memory starts three agents, each with more to do than the one before.
 func (b *bench) memory(ctx context.Context) (figures []float64, err error) {
 	wide := sumsOver(100_000, 1)
 	for _, row := range []struct {

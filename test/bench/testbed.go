@@ -19,28 +19,27 @@ const (
 	derivedDomain = 510
 )
 
-// testbed is a private pmcd with the agents to compare. Several can run; those that are not being
-// measured do nothing.
+// testbed is a private pmcd with the agents to compare. Several can run. Those that are not measured do nothing.
 type testbed struct {
 	b       *bench
 	folder  rig.Folder
 	pmcd    *pmcdtest.PMCD
 	clients []*client
-	control *rig.Reader // of controlNames
+	control *rig.Reader // of the metrics below
 
 	derived, bulk int   // processes
-	all           []int // that work for clients of ours: pmcd and the first two
+	all           []int // that work for our clients: pmcd, derived and bulk
 
 	bindTook time.Duration // from the start of the agent until all definitions were bound
 }
 
-// testbedConfig says what an arena has besides the source of operands.
+// testbedConfig has the parts of a testbed besides the source of operands.
 type testbedConfig struct {
 	definitions []definition
 	peer        bool // the C agent
 }
 
-// The agent's own metrics that are used.
+// Metrics of the agent itself that the bench reads.
 const (
 	ctlBound       = "derived.control.bound"
 	ctlFailed      = "derived.control.failed"
@@ -48,7 +47,7 @@ const (
 	ctlRequestTime = "derived.control.request_time"
 )
 
-// newTestbed starts one and waits until all definitions are bound.
+// newTestbed starts a testbed and waits until all definitions are bound.
 func (b *bench) newTestbed(ctx context.Context, c testbedConfig) (a *testbed, err error) {
 	a = &testbed{b: b}
 	b.started = append(b.started, a)
@@ -119,8 +118,8 @@ func (a *testbed) awaitBound(ctx context.Context, n int) (err error) {
 	})
 }
 
-// awaitRest lets happen what happens once after a start: pmcd tells each of the agent's connections with its first
-// answer that there are new agents, and the agent looks its operands up again a second later.
+// awaitRest waits for what happens once after a start: pmcd tells each of the agent's connections with its first answer
+// that there are new agents, and a second later the agent looks its operands up again.
 func (a *testbed) awaitRest(ctx context.Context, defs []definition) error {
 	c, err := a.newClient(ctx, "")
 	if err != nil {
@@ -141,7 +140,7 @@ func (a *testbed) awaitRest(ctx context.Context, defs []definition) error {
 	})
 }
 
-// cpuDuring is the CPU that processes use in ns while something is done.
+// cpuDuring returns the CPU in ns that processes use during a call of do.
 func (a *testbed) cpuDuring(do func() error, pids ...int) (float64, error) {
 	before, err := rig.CPU(pids...)
 	if err != nil {
@@ -168,7 +167,7 @@ func (a *testbed) disconnect() {
 	a.clients = nil
 }
 
-// close ends the arena and all its clients.
+// close ends the testbed and all its clients.
 func (a *testbed) close() (err error) {
 	a.disconnect()
 	if a.control != nil {

@@ -6,17 +6,17 @@ import (
 	"pmdaderived/test/rig"
 )
 
-// pair is two costs measured in turns.
+// pair has the costs of two sides, measured in turns.
 type pair struct{ ours, theirs, ratios []float64 }
 
 func (p *pair) ratio() float64 { return rig.Median(p.ratios) }
 
-// minRounds is how often each side is measured at least, however short the time.
+// minRounds is the least number of measurements of each side, however short the time.
 const minRounds = 5
 
-// inTurns measures ours and theirs by turns, the one first that was last before, for about the given time and at
-// least so many rounds. What disturbs the machine for longer than a turn disturbs both, and the median of the ratios
-// leaves out what was shorter.
+// inTurns measures ours and theirs in turns, for about the given time and at least the given number of rounds. The side
+// that was last goes first in the next round. A disturbance longer than a turn affects both sides, and the median of
+// the ratios leaves out shorter ones.
 func inTurns(budget time.Duration, least int, ours, theirs func() (float64, error)) (pair, error) {
 	var p pair
 	started := time.Now()
@@ -43,7 +43,7 @@ func inTurns(budget time.Duration, least int, ours, theirs func() (float64, erro
 	return p, nil
 }
 
-// compare compares two costs in ns by turns and returns the ratio.
+// compare measures two costs in ns in turns and returns the ratio.
 func (b *bench) compare(what string, least int, ours, theirs func() (float64, error)) (float64, error) {
 	p, err := inTurns(b.Time, least, ours, theirs)
 	if err != nil {

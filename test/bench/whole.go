@@ -9,10 +9,10 @@ import (
 	"pmdaderived/test/rig"
 )
 
-// Everything that runs for a number of clients, counted together: pmcd, the agents, the clients. On one
-// side the clients fetch derived metrics from the agent, on the other they compute the same ones themselves.
+// These lines measure all processes together that work for a number of clients: pmcd, the agents, the clients. On one
+// side the clients fetch derived metrics from the agent. On the other they compute the same metrics themselves.
 
-// clientGroup is clients that fetch at the same multiples of a period, as pmlogger, pmie and pmrep do.
+// clientGroup is a number of clients that fetch at the same multiples of a period, as pmlogger, pmie and pmrep do.
 type clientGroup struct {
 	a       *testbed
 	clients []*fetcher
@@ -36,7 +36,7 @@ func (a *testbed) newClientGroup(ctx context.Context, n int, derivedFile string,
 	return c, nil
 }
 
-// together lets all clients carry out a command at the same time.
+// together sends a command to all clients at the same time and returns their answers.
 func (c *clientGroup) together(format string, args ...any) ([]result, error) {
 	for _, f := range c.clients {
 		if err := f.send(format, args...); err != nil {
@@ -54,8 +54,8 @@ func (c *clientGroup) together(format string, args ...any) ([]result, error) {
 	return all, nil
 }
 
-// cost is the CPU in ns of everything for each round of fetches. The clients connect for it and leave
-// afterwards, so that nothing is done for them while others are measured.
+// cost returns the CPU in ns of all processes for each round of fetches. The clients connect for it and disconnect
+// afterwards, so that they cost nothing while others are measured.
 func (c *clientGroup) cost(warm, n int) (float64, error) {
 	for _, f := range c.clients { // one by one: pmcd's queue of new connections is short
 		if _, err := f.do("contexts 1"); err != nil {
@@ -89,8 +89,7 @@ func (c *clientGroup) close() {
 	}
 }
 
-// wholeSystem returns the ratio of what it costs with our agent to what it costs without, for each
-// number of clients.
+// wholeSystem returns the ratio of the cost with our agent to the cost without, for each number of clients.
 func (b *bench) wholeSystem(ctx context.Context, defs []definition, want int) (figures []float64, err error) {
 	a, err := b.small(ctx)
 	if err != nil {
@@ -135,14 +134,14 @@ func (b *bench) wholeInstances(ctx context.Context) ([]float64, error) {
 	return b.wholeSystem(ctx, sumsOver(10, 100), 1000)
 }
 
-// The refresh that others wait for: stallParts metrics of 10,000 instances.
+// The refresh of the line stall has stallParts metrics of 10,000 instances.
 const (
 	stallPeriod = 150 * time.Millisecond
 	stallLeast  = 20
 )
 
-// stall lets a client fetch one metric of another agent without a pause while the agent refreshes
-// 100,000 values again and again, and takes the longest fetch of each period.
+// stall makes a client fetch one metric of another agent without a pause while the agent refreshes 100,000 values again
+// and again. It returns the 99th percentile of the longest fetch of each period.
 func (b *bench) stall(ctx context.Context) ([]float64, error) {
 	a, err := b.small(ctx)
 	if err != nil {

@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	// printTime is how long a tool may take from the reply to the end of its line.
+	// printTime is the longest time from a reply to the end of a tool's line.
 	printTime = 5 * time.Millisecond
 
-	// secondFetchAfter is how long it is from the first fetch to the second one.
+	// secondFetchAfter is the time from the first fetch to the second one.
 	secondFetchAfter = 500 * time.Millisecond
 )
 
-// ages are how old samples are, by the kinds of fetches that docs/freshness.md tells apart.
+// ages are the ages of samples, by the kinds of fetches in docs/freshness.md.
 type ages struct{ first, second, periodic, irregular rig.Durations }
 
-// measureAges has a client of each kind fetch while the daemon has nothing else to do. Each kind has a metric of its
-// own, which nobody else keeps measureAges.
+// measureAges runs a client of each kind while the daemon has nothing else to do. Each kind has its own metric: no
+// other client makes the daemon sample it.
 func (r *run) measureAges(ctx context.Context) ([]rig.Row, error) {
 	machine := rig.WatchMachine()
 	ctx, cancel := context.WithTimeout(ctx, r.options.Plan.Ages)
@@ -46,7 +46,7 @@ func (r *run) measureAges(ctx context.Context) ([]rig.Row, error) {
 	return all.rows(machine()), errors.Join(problems...)
 }
 
-// rows compare with what docs/freshness.md promises.
+// rows compares the ages with the promises of docs/freshness.md.
 func (a *ages) rows(machine rig.Wakes) []rig.Row {
 	const ms = time.Millisecond
 	row := func(what string, of rig.Durations, limits ...rig.Limit) rig.Row {
@@ -65,7 +65,7 @@ func (a *ages) rows(machine rig.Wakes) []rig.Row {
 	}
 }
 
-// toolAges is how old the values are that a tool prints, when their lines have come.
+// toolAges returns the ages of the values that a tool prints, at the arrival of their lines.
 func (r *run) toolAges(ctx context.Context, args ...string) (all rig.Durations, err error) {
 	t, err := rig.Start(ctx, r.pmcd, func(l rig.Line) {
 		if at, ok := timeShown(l.Text); ok {
@@ -78,7 +78,8 @@ func (r *run) toolAges(ctx context.Context, args ...string) (all rig.Durations, 
 	return all, unlessDone(ctx, err)
 }
 
-// firstFetchAges looks a metric up, fetches it twice and disconnects, over and over.
+// firstFetchAges looks a metric up, fetches it twice and disconnects, over and over. It returns the ages of the first
+// and of the second fetches.
 func (r *run) firstFetchAges(ctx context.Context, track string) (first, second rig.Durations, err error) {
 	for err == nil && ctx.Err() == nil {
 		var two rig.Durations
@@ -90,7 +91,8 @@ func (r *run) firstFetchAges(ctx context.Context, track string) (first, second r
 	return first, second, err
 }
 
-// clientAges is how old samples of a track are that one client fetches, at most some; 0: until ctx ends.
+// clientAges returns the ages of the samples of a track that one client fetches: at most most of them; 0: until ctx
+// ends.
 func (r *run) clientAges(ctx context.Context, track string, pace rig.Pace, most int) (all rig.Durations, err error) {
 	t := trackOf(track)
 	c, err := rig.Open(ctx, r.pmcd, t.metric(atRole))
@@ -108,7 +110,7 @@ func (r *run) clientAges(ctx context.Context, track string, pace rig.Pace, most 
 	return all, unlessDone(ctx, err)
 }
 
-// unlessDone is an error that is not the end of ctx.
+// unlessDone returns the error, or nil after the end of ctx.
 func unlessDone(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -116,12 +118,12 @@ func unlessDone(ctx context.Context, err error) error {
 	return err
 }
 
-// timeShown is the time of day in ns at the end of a line of pmval or pmrep.
+// timeShown returns the time of day in ns at the end of a line of pmval or pmrep.
 func timeShown(text string) (at uint64, ok bool) {
 	words := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })
 	if len(words) == 0 {
 		return 0, false
 	}
 	at, err := strconv.ParseUint(words[len(words)-1], 10, 64)
-	return at, err == nil && at > 1e18 // others are of a heading
+	return at, err == nil && at > 1e18 // smaller numbers are those of a heading
 }

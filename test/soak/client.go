@@ -19,19 +19,19 @@ import (
 // redial is the pause after a connection that failed.
 const redial = 100 * time.Millisecond
 
-// shared is what all clients share.
+// shared has the parts of a run that all clients use.
 type shared struct {
 	pmcd         *pmcdtest.PMCD
 	model        *model
 	tally        *tally
 	disturbances *disturbances
-	// agents lie, and pmcd may lose values of others with them: clients fetch an operand plainly, too
+	// agents lie. With them pmcd may lose values of other agents, so clients also fetch an operand itself
 	lying     bool
-	blockedAt atomic.Int64 // when pmcd answered last after it had stood still for so long that a tick was a gap, in ns
+	blockedAt atomic.Int64 // in ns: the last answer of pmcd that came so late that a tick may be a gap
 }
 
-// reconnect has something done, one connection after the other, until ctx ends. When pmcd goes away is known only from
-// what it takes along.
+// reconnect calls life with one connection after the other until ctx ends. An error is excused if pmcd was restarted at
+// that time.
 func (s *shared) reconnect(ctx context.Context, who string, life func(context.Context, *pmapi.Conn) error) {
 	for ctx.Err() == nil {
 		begin := time.Now()
@@ -48,7 +48,7 @@ func (s *shared) reconnect(ctx context.Context, who string, life func(context.Co
 	}
 }
 
-// withConnection has something done over a connection of its own.
+// withConnection calls life with a new connection.
 func (s *shared) withConnection(ctx context.Context, life func(context.Context, *pmapi.Conn) error) error {
 	conn, err := rig.Dial(ctx, s.pmcd)
 	if err != nil {
@@ -63,16 +63,16 @@ type client struct {
 	*shared
 	name         string
 	rand         *rand.Rand
-	metrics      int // how many it chooses
+	metrics      int // number of metrics that it chooses
 	pace         rig.Pace
 	fetches      int      // for each connection; 0: without end
-	severalLists bool     // a connection has several lists, of which none has seen all that is since its last look
-	unchecked    []string // metrics that it fetches behind these, and does not judge
+	severalLists bool     // per connection; a list then does not have all that came since its last fetch
+	unchecked    []string // metrics that it also fetches, without a check
 }
 
 func (c *client) run(ctx context.Context) { c.reconnect(ctx, c.name, c.fetchList) }
 
-// fetchList is one connection.
+// fetchList chooses a list of metrics and fetches it over a connection.
 func (c *client) fetchList(ctx context.Context, conn *pmapi.Conn) error {
 	list := c.choose()
 	names := make([]string, len(list))
@@ -107,14 +107,14 @@ func (c *client) fetchList(ctx context.Context, conn *pmapi.Conn) error {
 	})
 }
 
-// causedByKill reports whether a call failed because wave was causedByKill while it had to answer it.
+// causedByKill reports whether a call failed because wave was killed before it answered.
 func (s *shared) causedByKill(asked, failed time.Time, err error) bool {
 	refused, ok := errors.AsType[*rig.Refused](err)
 	return ok && refused.Code == pdu.ErrIPC && strings.HasPrefix(refused.Name, waveName+".") &&
 		s.disturbances.overlap(asked, failed, agentGone)
 }
 
-// choose chooses metrics, which all exist, and adds those of their tracks in front.
+// choose returns metrics of the model, and before them the metrics of their tracks.
 func (c *client) choose() (list []selection) {
 	for _, i := range c.rand.Perm(len(c.model.metrics))[:min(c.metrics, len(c.model.metrics))] {
 		x := &c.model.metrics[i]
@@ -137,7 +137,7 @@ func (c *client) choose() (list []selection) {
 	return append(told, list...)
 }
 
-// addUnchecked has a client fetch those of the others that there are, too.
+// addUnchecked adds the unchecked metrics that exist to the list of a client.
 func (c *client) addUnchecked(ctx context.Context, to *rig.Client) error {
 	if len(c.unchecked) == 0 {
 		return nil
@@ -162,7 +162,7 @@ type reader struct {
 func (r *reader) run(ctx context.Context) {
 	r.reconnect(ctx, r.name, func(ctx context.Context, conn *pmapi.Conn) error {
 		now := time.Now()
-		// what package reloadtest asks for is meant for a pmcd that stays
+		// the rules of package reloadtest hold for a pmcd that stays
 		if r.disturbances.affect(now, now, pmcdGone, pmcdSIGHUP) {
 			rig.Sleep(ctx, redial)
 			return nil
@@ -171,10 +171,10 @@ func (r *reader) run(ctx context.Context) {
 	})
 }
 
-// readerFetches is how often a reader fetches before it looks names up anew.
+// readerFetches is the number of fetches of a reader between two lookups of names.
 const readerFetches = 25
 
-// fetchChosen is one connection.
+// fetchChosen looks names up and fetches their metrics over a connection.
 func (r *reader) fetchChosen(ctx context.Context, conn *pmapi.Conn) error {
 	names := r.client.ChooseNames()
 	found, err := conn.LookupNames(ctx, names)
@@ -219,7 +219,7 @@ func (r *reader) fetchChosen(ctx context.Context, conn *pmapi.Conn) error {
 	return nil
 }
 
-// onlyMissing reports whether all that is wrong with a fetch is that there have been no samples in time.
+// onlyMissing reports whether missing values are all that is wrong with a fetch.
 func onlyMissing(err error) bool {
 	all, ok := err.(interface{ Unwrap() []error })
 	return ok && !slices.ContainsFunc(all.Unwrap(), func(err error) bool { return !errors.Is(err, pdu.ErrAgain) })

@@ -15,34 +15,34 @@ import (
 )
 
 const (
-	// deadTime is how long wave is dead before pmcd is told to start it again.
+	// deadTime is the time between a kill of wave and the SIGHUP that makes pmcd start it again.
 	deadTime = time.Second
 
-	// autoRestartInterval is how long pmcd lets pass before it starts agents again by itself once more.
+	// autoRestartInterval is the least time between two automatic restarts of agents by pmcd.
 	autoRestartInterval = 61 * time.Second
 
-	// restartLimit is how restartLimit what has been started must be there.
+	// restartLimit is the longest time until a process that was started again serves.
 	restartLimit = 15 * time.Second
 
-	// signalAgainAfter is after how long pmcd is told again to start the daemon: it may drop it only when it has done so
-	// with others.
+	// signalAgainAfter is the time without a daemon after which pmcd gets another SIGHUP: pmcd may have dropped the daemon
+	// after it had started the other agents.
 	signalAgainAfter = 300 * time.Millisecond
 
-	// ownConnections is how many clients of pmcd the daemon is.
+	// ownConnections is the number of connections of the daemon to pmcd.
 	ownConnections = 6
 
 	waveName   = "wave"
 	daemonName = "pmdaderived"
 )
 
-// event is something that happens to the run.
+// event is a disturbance of the run.
 type event struct {
 	share float64 // of the length of the run
 	do    func(context.Context) error
 }
 
-// events are in order. What may give the daemon another process is at the begin and at the end, so that in
-// between one process can be seen to need no more memory than before.
+// events returns the disturbances in order. Those that may end the daemon's process are at the begin and at the end: in
+// between, the memory of one process is compared.
 func (r *run) events() []event {
 	var all []event
 	p := r.options.Plan
@@ -69,7 +69,7 @@ func (r *run) events() []event {
 	return all
 }
 
-// disturb goes through the events until ctx ends. What is begun is ended.
+// disturb runs the events until ctx ends. It completes an event that it has begun.
 func (r *run) disturb(ctx context.Context) {
 	for _, e := range r.events() {
 		at := r.tally.begin.Add(time.Duration(e.share * float64(r.options.Plan.Length)))
@@ -109,7 +109,7 @@ func (r *run) restart(ctx context.Context) error {
 	return r.pmcd.Restart()
 }
 
-// kill ends wave as a crash would, and pmcd starts it again when it notices.
+// kill ends wave with SIGKILL. pmcd starts it again when it notices.
 func (r *run) kill(ctx context.Context) error {
 	for {
 		if err := r.readAutoRestarts(); err != nil {
@@ -123,7 +123,7 @@ func (r *run) kill(ctx context.Context) error {
 	return r.killAndAwait(ctx, func() error { return nil })
 }
 
-// killWithSIGHUP ends wave, and has pmcd start it again with a SIGHUP.
+// killWithSIGHUP ends wave with SIGKILL and makes pmcd start it again with a SIGHUP.
 func (r *run) killWithSIGHUP(ctx context.Context) error {
 	resume, err := r.editor.pauseRepaired(ctx)
 	defer resume()
@@ -154,13 +154,13 @@ func (r *run) killWithSIGHUP(ctx context.Context) error {
 	return err
 }
 
-// drops is how often pmcd has dropped the daemon since it was started.
+// drops returns the number of times that pmcd has dropped the daemon since pmcd was started.
 func (r *run) drops() (int, error) {
 	found, err := rig.Matching(r.pmcd.LogFile, dropLine())
 	return len(found), err
 }
 
-// killAndAwait kills wave and waits until there is another one.
+// killAndAwait kills wave, calls then, and waits until wave runs again.
 func (r *run) killAndAwait(ctx context.Context, then func() error) error {
 	pid, ok := r.pmcd.PidOf(waveName)
 	if !ok {
@@ -183,8 +183,8 @@ func (r *run) killAndAwait(ctx context.Context, then func() error) error {
 	return fmt.Errorf("%s is not started again", waveName)
 }
 
-// readAutoRestarts notes when pmcd last looked by itself whether agents must be started again, by its log. It does
-// that, too, a minute after a drop that a SIGHUP has repaired.
+// readAutoRestarts updates the time of pmcd's last automatic restart of agents from its log. pmcd also does one a
+// minute after a drop, although a SIGHUP has already repaired that.
 func (r *run) readAutoRestarts() error {
 	found, err := rig.Matching(r.pmcd.LogFile, regexp.MustCompile("Auto-restarting agents"))
 	if len(found) != r.autoRestarts {
@@ -193,8 +193,8 @@ func (r *run) readAutoRestarts() error {
 	return err
 }
 
-// awaitServed waits until the value of an operand is awaitServed. As an administrator would, it tells pmcd again to
-// start the daemon if pmcd leaves it so.
+// awaitServed waits until the value of an operand is served. If pmcd does not start the daemon, it sends another
+// SIGHUP, as an administrator would.
 func (r *run) awaitServed(ctx context.Context) error {
 	var err error
 	var gone time.Time
@@ -218,7 +218,7 @@ func (r *run) awaitServed(ctx context.Context) error {
 	return fmt.Errorf("not served: %w", err)
 }
 
-// collectLog takes the complaints out of pmcd's log, which its next start empties.
+// collectLog stores the complaints in pmcd's log, which its next start empties.
 func (r *run) collectLog() {
 	drops, departures := r.countedDrops, r.countedDrops*ownConnections
 	for _, line := range r.matching("pmcd.log", complaint()) {
@@ -236,7 +236,7 @@ func (r *run) collectLog() {
 	r.collectOwnLog("derived.log")
 }
 
-// collectOwnLog takes out of a log of the daemon what is to be told. One that is started anew keeps the log before as
+// collectOwnLog stores warnings and counts panics in a log of the daemon. A restarted daemon keeps the log before as
 // derived.log.prev.
 func (r *run) collectOwnLog(name string) {
 	r.panics += len(r.matching(name, regexp.MustCompile(`panic`)))
@@ -247,7 +247,7 @@ func (r *run) collectOwnLog(name string) {
 	}
 }
 
-// matching finds the lines of a log that match. One that is not there has none.
+// matching returns the lines of a log that match; none if the log does not exist.
 func (r *run) matching(log string, match *regexp.Regexp) []string {
 	found, err := rig.Matching(filepath.Join(filepath.Dir(r.pmcd.LogFile), log), match)
 	if err != nil && !os.IsNotExist(err) {
@@ -256,30 +256,32 @@ func (r *run) matching(log string, match *regexp.Regexp) []string {
 	return found
 }
 
-// warning matches lines of the daemon's log about what it is not content with; ofEdits those about definitions, of
-// which many edits are mistakes.
+// warning matches warnings and errors in the daemon's log; ofEdits matches those about definitions: some edits are
+// mistakes on purpose.
 func warning() *regexp.Regexp { return regexp.MustCompile(` level=(warning|error) `) }
 func ofEdits() *regexp.Regexp { return regexp.MustCompile(`derived metric | metric=`) }
 
-// dropLine matches how pmcd says that it has dropped the daemon, which may have ended by then: docs/reliability.md
-// has the reason.
+// dropLine matches the line of pmcd's log about a dropped daemon, which may have ended by then: docs/reliability.md has
+// the reason.
 func dropLine() *regexp.Regexp {
 	return regexp.MustCompile(`Cleanup "derived" agent \(dom 510\): protocol failure for fd=\d+(, exit\(0\))?\s*$`)
 }
 
-// departure matches the line about a client that has gone before pmcd sends it an error. The daemon goes so when pmcd
-// has dropped it during a lookup.
+// departure matches the line about a client that disconnects before pmcd sends it an error. The daemon does so when
+// pmcd has dropped it during a lookup.
 func departure() *regexp.Regexp {
 	return regexp.MustCompile(`HandleClientInput: error sending Error PDU to client\[\d+\] IPC protocol failure\s*$`)
 }
 
-// complaint matches lines of pmcd's log about what agents and clients did wrong; excuse those about wave, which we
-// kill, of the rig's agents when pmcd ends, about liars, about agents that ended when they were told to, and about a
-// host that does not know its own name.
+// complaint matches lines of pmcd's log about errors of agents and clients.
 func complaint() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)error|warning|protocol|time-?d? ?out|cleanup|ipc|unexpected|illegal|refus|bad|broken|reset`)
+	return regexp.MustCompile(`(?i)error|warning|protocol|time-?d? ?out|cleanup|ipc|` +
+		`unexpected|illegal|refus|bad|broken|reset`)
 }
 
+// excuse matches complaints that have a cause in the run: wave, which is killed; agents of the rig at the end of
+// pmcd; liars; agents that ended on demand; a host that does not know its own name.
 func excuse() *regexp.Regexp {
-	return regexp.MustCompile(`rig-agent: .*broken pipe|wave|evil|vile|active agent dom|client connection from|__pmGetAddrInfo|CleanupAgent \.\.\.|terminated, exit\(0\)`)
+	return regexp.MustCompile(`rig-agent: .*broken pipe|wave|evil|vile|active agent dom|client connection from|` +
+		`__pmGetAddrInfo|CleanupAgent \.\.\.|terminated, exit\(0\)`)
 }

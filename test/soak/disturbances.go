@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Grace is how soon all has to be well again after the cause of a disturbance is gone.
+// Grace is the time after the end of a disturbance within which all must be well again.
 const Grace = 2 * time.Second
 
-// cause is what disturbs.
+// cause is a kind of disturbance.
 type cause int
 
 const (
@@ -17,19 +17,19 @@ const (
 	pmcdSIGHUP              // pmcd gets a SIGHUP: it drops the agent whose reply it is waiting for
 )
 
-// disturbance is a time in which something was disturbed; end is zero while it lasts.
+// disturbance is the time of one disturbance; end is zero while it lasts.
 type disturbance struct {
 	cause      cause
 	begin, end time.Time
 }
 
-// disturbances knows when what was disturbed. Its methods may be called by any number of goroutines.
+// disturbances has the times of all disturbances. It is safe for concurrent use.
 type disturbances struct {
 	mu   sync.Mutex
 	list []disturbance
 }
 
-// begin notes the begin of a disturbance and returns what notes its end.
+// begin adds a disturbance and returns the function that ends it.
 func (w *disturbances) begin(c cause) (ends func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -42,12 +42,13 @@ func (w *disturbances) begin(c cause) (ends func()) {
 	}
 }
 
-// affect reports whether one of the causes was there, or less than Grace ago, at any time between two.
+// affect reports whether one of the causes was there, or had ended less than Grace ago, at any time between from and
+// to.
 func (w *disturbances) affect(from, to time.Time, causes ...cause) bool {
 	return w.overlap(from.Add(-Grace), to, causes...)
 }
 
-// overlap reports whether one of the causes was there at any time between two.
+// overlap reports whether one of the causes was there at any time between from and to.
 func (w *disturbances) overlap(from, to time.Time, causes ...cause) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -62,7 +63,7 @@ func (w *disturbances) overlap(from, to time.Time, causes ...cause) bool {
 	return false
 }
 
-// count is how often a cause has been there.
+// count returns the number of disturbances of a cause.
 func (w *disturbances) count(c cause) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"pmdaderived/test/rig"
 )
 
-// maxReload is how soon an edit has to be served.
+// maxReload is the time within which an edit must be served.
 const maxReload = 10 * time.Second
 
 // siteOperands are metrics of the stock agent sample.
@@ -30,8 +30,8 @@ type editor struct {
 	folder rig.Folder
 	pause  time.Duration
 
-	mu      sync.Mutex   // held while an edit is on its way, and while pmcd is not there
-	reloads atomic.Int64 // edits that have been served
+	mu      sync.Mutex   // held during an edit, and while pmcd does not run
+	reloads atomic.Int64 // edits that were served
 }
 
 func (e *editor) write() error {
@@ -51,15 +51,15 @@ func (e *editor) run(ctx context.Context) {
 	}
 }
 
-// pauseRepaired makes all definitions right, so that a new process serves what the old one did, and keeps edits off
+// pauseRepaired makes all definitions right, so that a new process serves the same as the old one, and blocks edits
 // until resume is called.
 func (e *editor) pauseRepaired(ctx context.Context) (resume func(), err error) {
 	e.mu.Lock()
 	return e.mu.Unlock, e.writeAndAwait(ctx, e.site.Repair())
 }
 
-// writeAndAwait writes a generation and waits until it is writeAndAwait. Generations in between would make the site
-// expect what the daemon has never read.
+// writeAndAwait writes a generation and waits until it is served. Without the wait the site would expect values of
+// generations that the daemon has never read.
 func (e *editor) writeAndAwait(ctx context.Context, generation int) error {
 	const shown = "derived.gen.first"
 	begin := time.Now()

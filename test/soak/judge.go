@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	// maxSampleSkew is how far the time between two samples may be from that between the moments at which
-	// wave was asked for them: pmcd may have been busy with other agents in between.
+	// maxSampleSkew limits the difference between the time from one sample to the next and the time between the two
+	// answers of wave: pmcd may have been busy with other agents.
 	maxSampleSkew = 0.5 // seconds
 
-	// maxAge is how old a sample, and how long a step may be.
+	// maxAge limits the age of a sample, and the length of a step.
 	maxAge = 90 * time.Second
 
-	// maxTickDelay is how long after a tick its sample may come. After four gaps in a row there are no values until the
+	// maxTickDelay is the longest time from a tick to its sample. After four gaps in a row there are no values until the
 	// next tick.
 	maxTickDelay, nextTick = 500 * time.Millisecond, 2 * time.Second
 )
 
-// selection is a metric that a client has selection: one of the model, one of a track, or an operand.
+// selection is a metric on the list of a client: one of the model, one of a track, or an operand.
 type selection struct {
 	name   string
 	desc   pdu.Desc
@@ -30,9 +30,9 @@ type selection struct {
 	role   role
 }
 
-// judge follows one list of metrics of one context. Those of the tracks come before those of the model, of each track
-// all together. If the first one is an operand, which is fetched plainly, nothing is missing that pmcd has no value
-// of in the same moment.
+// judge checks the fetches of one list of metrics of one context. The metrics of the tracks are before those of the
+// model, and those of one track are together. If the first metric is an operand, values may be missing when pmcd has no
+// value of that operand in the same fetch.
 type judge struct {
 	*shared
 	client string
@@ -40,12 +40,12 @@ type judge struct {
 	states map[string]*trackState // by track
 }
 
-// trackState is what a context has seen of a track.
+// trackState is the state of a track in a context.
 type trackState struct {
-	last      moment // of the last fetch that had a sample
-	nextStart uint64 // where the next step has to begin; 0: not known
+	last      moment // of the last fetch with a sample
+	nextStart uint64 // the begin of the next step; 0: unknown
 	lastEmpty bool   // the last fetch had no value
-	mayLack   bool   // it need not have one: there are too few ticks so far, or too many gaps
+	mayLack   bool   // a value may be missing: there are too few ticks so far, or too many gaps
 	fetchedAt time.Time
 }
 
@@ -53,7 +53,7 @@ func newJudge(s *shared, who string, list []selection) *judge {
 	return &judge{shared: s, client: who, list: list, states: make(map[string]*trackState)}
 }
 
-// check judges a fetch.
+// check checks the values of a fetch.
 func (j *judge) check(f rig.Fetched) {
 	j.tally.fetches.Add(1)
 	sets, answered := f.Sets[:len(j.list)], f.Answered
@@ -83,7 +83,7 @@ func (j *judge) check(f rig.Fetched) {
 	}
 }
 
-// checkMetric judges the values of one checkMetric of the model. Without a moment its track has no values.
+// checkMetric checks the values of one metric of the model. ok is false if its track has no values.
 func (j *judge) checkMetric(c *selection, set *pdu.ValueSet, m moment, ok, excused bool) {
 	x := c.metric
 	switch {
@@ -108,7 +108,7 @@ func (j *judge) reportMissing(excused bool, format string, args ...any) {
 	j.tally.addProblem(missingValue, format, args...)
 }
 
-// checkTrack finds out what the values of a track are of, and whether its step joins the one before.
+// checkTrack returns the times of the sample of a track, and checks whether its step begins where the one before ended.
 func (j *judge) checkTrack(t *track, sampled rig.Fetched, excused bool) (m moment, ok bool) {
 	p, sets, answered := j.states[t.name], sampled.Sets, sampled.Answered
 	if p == nil {
@@ -157,7 +157,7 @@ func (j *judge) checkTrack(t *track, sampled rig.Fetched, excused bool) (m momen
 	case stepped:
 		j.checkStep(t, p, &m, math.Float64frombits(step)*t.unit, math.Float64frombits(pace)*t.unit)
 	case !repeated:
-		if known && !p.lastEmpty { // of a fetch without values there is nothing to begin with
+		if known && !p.lastEmpty { // a step does not begin at a fetch without values
 			j.reportMissing(excused, "%s at %d: no value of %s: %v", j.client, m.at, t.metric(stepRole), sets[1].Code)
 		}
 		p.nextStart = m.at
@@ -165,7 +165,7 @@ func (j *judge) checkTrack(t *track, sampled rig.Fetched, excused bool) (m momen
 	return m, true
 }
 
-// checkStep judges a checkStep in ns, and a pace in ns a second.
+// checkStep checks a step in ns, and a pace in ns per second.
 func (j *judge) checkStep(t *track, p *trackState, m *moment, step, pace float64) {
 	if step <= 0 || step > float64(maxAge) || pace <= 0 {
 		j.tally.addProblem(wrongValue, "%s at %d: %s: a step of %v, a pace of %v", j.client, m.at, t.name, step, pace)
@@ -183,11 +183,11 @@ func (j *judge) checkStep(t *track, p *trackState, m *moment, step, pace float64
 	p.nextStart = m.at
 }
 
-// mostSpan is how long it may be from the first tick of a window to the last one: one less than there are, and each
-// is late by half an interval at most.
+// mostSpan limits the time from the first tick of a window to the last one: that is one interval less than there are
+// ticks, and each tick is late by half an interval at most.
 const mostSpan = 5 * time.Second
 
-// checkTicks judges the checkTicks of a window, of which the last one is that of m.
+// checkTicks checks the ticks of a window, the last of which is at m.at.
 func (j *judge) checkTicks(t *track, p *trackState, m *moment, sampled rig.Fetched) {
 	m.first = m.at
 	if v, ok := sampled.Bits(1); ok {
@@ -220,14 +220,14 @@ func (j *judge) checkTicks(t *track, p *trackState, m *moment, sampled rig.Fetch
 	p.nextStart = m.at
 }
 
-// maybeTooEarly reports whether there may be too few ticks for a change from one to the next: at the first fetch,
-// since ticks are seldom while nobody looks, and for two ticks more than others take to be well again.
+// maybeTooEarly reports whether there may be too few ticks for a change: at the first fetch, as ticks are rare without
+// a client, and for two ticks after a disturbance and its grace.
 func (j *judge) maybeTooEarly(p *trackState, answered time.Time) bool {
 	return p.last.at == 0 || j.disturbances.affect(answered.Add(-2*time.Second), answered, agentGone, pmcdGone, pmcdSIGHUP)
 }
 
-// maybeGaps reports whether there may have been maybeGaps only: an agent that lies may make pmcd stand still for
-// longer than a tick waits, again and again.
+// maybeGaps reports whether all ticks may be gaps: an agent that lies may block pmcd for longer than a tick waits,
+// again and again.
 func (j *judge) maybeGaps(answered time.Time) bool {
 	return j.lying && answered.Sub(time.Unix(0, j.blockedAt.Load())) < nextTick
 }

@@ -12,10 +12,10 @@ import (
 	"pmdaderived/test/rig"
 )
 
-// liarOf is the name of an agent that lies.
+// liarOf returns the name of an agent that lies.
 func liarOf(i int) string { return [...]string{"evil", "vile"}[i] }
 
-// liarDefinitions need an agent that lies, and begin with its name.
+// liarDefinitions returns definitions over an agent that lies. Their names begin with its name.
 func liarDefinitions(agent string) string {
 	text := `at = evil.nanos
 pace = rate(evil.nanos)
@@ -48,10 +48,10 @@ func liarNames(agent string) (names []string) {
 	return names
 }
 
-// everyRandom says how many lies there are for each that changes random words.
+// everyRandom is the number of lies of which one changes random words.
 const everyRandom = 4
 
-// lies are the lies of a table, in the order in which they are told, again and again and between random ones.
+// lies are the lies of the table, in their order in the run. The run repeats them.
 type lies []string
 
 func newLies(random *rand.Rand) lies {
@@ -60,7 +60,7 @@ func newLies(random *rand.Rand) lies {
 	return all
 }
 
-// at is the n-th lie.
+// at returns the n-th lie of the run.
 func (l lies) at(n int64, random *rand.Rand) string {
 	if n%everyRandom == everyRandom-1 {
 		return liar.Random(random.Uint64())
@@ -68,7 +68,7 @@ func (l lies) at(n int64, random *rand.Rand) string {
 	return l[(n-n/everyRandom)%int64(len(l))]
 }
 
-// row tells how many lies there were. All of the table are told if there is time for the longest of each.
+// row returns a row with the number of lies. The whole table must be told if there is time for the longest lie of each.
 func (l lies) row(told int64, p Plan) rig.Row {
 	all := int64(len(l))
 	row := rig.Some("lies of two agents, and different ones of the table", told)
@@ -80,8 +80,8 @@ func (l lies) row(told int64, p Plan) rig.Row {
 	return row
 }
 
-// lie has an agent lie until ctx ends, and then say the truth. A lie lasts for half of the time in the plan, or more,
-// and the truth for half of it, or less.
+// lie makes an agent lie until ctx ends, and then tell the truth. A lie lasts from half of the time in the plan to all
+// of it; the truth in between lasts half of it at most.
 func (r *run) lie(ctx context.Context, agent string) {
 	random, half := r.random(), r.options.Plan.Lie/2
 	say := func(order string) {
@@ -101,7 +101,7 @@ func (r *run) lie(ctx context.Context, agent string) {
 	}
 }
 
-// lackingValues are the metrics that have no value at the first fetch, nor at the second one.
+// lackingValues returns the metrics without a value at the first and the second fetch.
 func (r *run) lackingValues(ctx context.Context, names []string) []string {
 	c, err := rig.Open(ctx, r.pmcd, names...)
 	if err != nil { // one of the names may not be there yet

@@ -12,16 +12,16 @@ import (
 	"pmdaderived/test/rig"
 )
 
-// mmvAge is how old the figures in mmv.pmdaderived may be.
+// mmvAge is the greatest age of the figures in mmv.pmdaderived.
 const mmvAge = 2 * time.Second
 
-// singleFetch is a client that fetches once.
+// singleFetch returns a client that fetches once.
 func (r *run) singleFetch(name string, metrics int) *client {
 	return &client{shared: r.shared, name: name, rand: r.random(), metrics: metrics, pace: rig.Nonstop, fetches: 1}
 }
 
-// openConnections is many connections at once, each with two lists of metrics: two contexts with a history for the
-// daemon.
+// openConnections opens many connections at once, each with two lists of metrics: two contexts with a history for the
+// daemon. It returns the number of these contexts.
 func (r *run) openConnections(ctx context.Context) (contexts int, err error) {
 	var all []*pmapi.Conn
 	defer func() {
@@ -56,16 +56,16 @@ func (r *run) reconnectOften(ctx context.Context, times int) error {
 	return nil
 }
 
-// kernelDelay is how long it may take after that until the kernel has the memory.
+// kernelDelay is the time after a reload until the kernel has the unused memory.
 const kernelDelay = time.Second
 
-// maxGrowthAfter is how much more memory may be held after a crowd than before.
+// maxGrowthAfter is the share by which memory may grow.
 const maxGrowthAfter = 0.1
 
-// heldFigures is what the daemon holds when it has looked up all operands again: then it returns to the kernel what
-// is not needed. Else it would be 25 % more or less, depending on when Go last collected garbage.
+// heldFigures returns the figures after the daemon has looked up all operands again, which returns unused memory to the
+// kernel. Otherwise memory differs by 25 %, depending on the time of the last garbage collection.
 func (r *run) heldFigures(ctx context.Context) (figures, error) {
-	const reload = "derived.control.reload" // its value is how often that was done
+	const reload = "derived.control.reload" // its value is the number of reloads
 	before, err := rig.ReadFigures(ctx, r.pmcd, reload)
 	if err != nil {
 		return figures{}, err
@@ -91,10 +91,10 @@ func (r *run) heldFigures(ctx context.Context) (figures, error) {
 	return figures{}, errors.New("operands are not looked up again")
 }
 
-// readings is of how many readings the median counts: what is held falls for a moment when what is old is forgotten.
+// readings is the number of readings in a median: memory is low for a moment when old contexts are dropped.
 const readings = 3
 
-// medianFigures is the last one of some figures, with the median memory of the last few.
+// medianFigures returns the last of some figures, with the median memory of the last few.
 func medianFigures(all []figures) figures {
 	f := all[len(all)-1]
 	var resident []float64
@@ -105,7 +105,7 @@ func medianFigures(all []figures) figures {
 	return f
 }
 
-// awaitReturn waits until the daemon holds about as little as before.
+// awaitReturn waits until the daemon holds about as little memory as before.
 func (r *run) awaitReturn(ctx context.Context, before figures) (after figures, err error) {
 	var all []figures
 	for begin := time.Now(); ; {
@@ -115,7 +115,7 @@ func (r *run) awaitReturn(ctx context.Context, before figures) (after figures, e
 		}
 		all = append(all, f)
 		after = medianFigures(all)
-		for _, f := range all { // the least: some are of those that read the figures, and have just gone
+		for _, f := range all { // the least: some are those of readers of figures that have just disconnected
 			after.contexts = min(after.contexts, f.contexts)
 		}
 		little := after.Resident <= before.Resident*(1+maxGrowthAfter) && after.contexts <= ownContexts
@@ -125,9 +125,8 @@ func (r *run) awaitReturn(ctx context.Context, before figures) (after figures, e
 	}
 }
 
-// warmFigures has the clients of the run do their work once more, without disturbances, and returns what the daemon
-// holds after that, when what is old is forgotten: one that pmcd has just started again does not hold yet what it
-// takes to serve them.
+// warmFigures runs the clients once more, without disturbances, and returns the figures after that, when old contexts
+// are dropped. A daemon that pmcd has just started does not yet hold all that it needs for these clients.
 func (r *run) warmFigures(ctx context.Context) (figures, error) {
 	working, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -150,7 +149,7 @@ func (r *run) warmFigures(ctx context.Context) (figures, error) {
 	}
 }
 
-// memoryRows is the rows about the two.
+// memoryRows returns the rows about many connections and many reconnects.
 func (r *run) memoryRows(ctx context.Context) ([]rig.Row, error) {
 	p := r.options.Plan
 	if p.Connections == 0 {
@@ -194,7 +193,7 @@ func (r *run) memoryRows(ctx context.Context) ([]rig.Row, error) {
 	}, nil
 }
 
-// memoryRow compares memory in bytes.
+// memoryRow returns a row that compares memory in bytes.
 func memoryRow(what string, before, after, most float64) rig.Row {
 	more := after/before - 1
 	return rig.Row{

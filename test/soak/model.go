@@ -10,14 +10,15 @@ import (
 	"pmdaderived/test/rig"
 )
 
-// moment is what a client knows of the values of one track: when they were taken, and since when deltas and rates are.
+// moment has the times that the values of a track tell: of the sample, and of the sample that deltas and rates compare
+// it with.
 type moment struct {
 	at       uint64  // ns since the Epoch
-	before   uint64  // likewise; 0: there is no history
-	interval float64 // seconds by which rates were divided
-	first    uint64  // of ticks: when the first one was; at is the last one
+	before   uint64  // of the sample before, likewise; 0: there is none
+	interval float64 // divisor of rates, in s
+	first    uint64  // of windows: the first tick; at is the last one
 
-	// There is no newer sample than at the fetch before: rates are what they were then, and deltas have no value.
+	// There is no newer sample than at the fetch before: rates are the same, and deltas have no value.
 	repeated bool
 }
 
@@ -27,14 +28,14 @@ type cell struct {
 	value float64
 }
 
-// form is a way to write a definition that differs from others of its form in one number.
+// form is a kind of definition. Definitions of a form differ in one number.
 type form struct {
 	name     string
 	text     string // with %d for the number
-	track    string // whose operands are those of the definition
+	track    string // that has the same operands
 	float    bool   // its values are FLOAT, exact to 24 bits
 	historic bool   // it needs a sample before
-	lasting  bool   // likewise, and while there is no newer sample its values are what they were
+	lasting  bool   // likewise; its values stay while there is no newer sample
 	sums     bool   // it is a sum: 0 of no values, once there were two samples
 	cells    func(m moment, k float64) []cell
 }
@@ -126,7 +127,7 @@ func forms() []form {
 			text: `(nth_percentile_sample(instant(wave.nanos), 100, "5s") - first_sample(instant(wave.nanos), "5s")) * %d`,
 		},
 		{
-			// as long as it may be within a minute: then no memory is filled any more
+			// less than a minute, after which memory does not grow any more
 			name: "long", track: "window", cells: single(spanned),
 			text: `(max_sample(instant(wave.nanos), "SPAN", "1s") - min_sample(instant(wave.nanos), "5s")) * %d`,
 		},
@@ -134,7 +135,7 @@ func forms() []form {
 	}
 }
 
-// spanned is how long it was from the first tick to the last one.
+// spanned returns the time from the first tick to the last one.
 func spanned(m moment, k float64) float64 { return float64(m.at-m.first) * k }
 
 func single(f func(m moment, k float64) float64) func(moment, float64) []cell {
@@ -150,7 +151,7 @@ func each(insts func(uint64) []pdu.Inst, value func(uint64, pdu.Inst) uint64) fu
 	}
 }
 
-// grown is by how much load has grown, of the instances that were there before, too.
+// grown returns the growth of load of the instances that were also there before.
 func grown(insts func(uint64) []pdu.Inst, divisor func(moment) float64) func(moment, float64) []cell {
 	return func(m moment, k float64) (all []cell) {
 		was := insts(m.before)
@@ -178,7 +179,7 @@ type metric struct {
 	k    int
 }
 
-// model is the definitions that do not change, and what their values are.
+// model has the definitions that do not change, and computes their values.
 type model struct{ metrics []metric }
 
 func newModel(definitions int) *model {
@@ -190,7 +191,7 @@ func newModel(definitions int) *model {
 	return m
 }
 
-// file is the definition file of the model.
+// file returns the definition file of the model.
 func (m *model) file() string {
 	var b strings.Builder
 	for _, t := range tracks() {
@@ -205,10 +206,10 @@ func (m *model) file() string {
 	return b.String()
 }
 
-// problem says what is problem with the values of a metric; "": nothing.
+// problem returns what is wrong with the values of a metric; "": nothing.
 func (x *metric) problem(at moment, t pdu.Type, values []pdu.Value) string {
 	if x.form.historic && at.before == 0 {
-		if x.form.sums && len(values) == 1 && values[0].Bits == 0 { // of no values, where the sample before had none
+		if x.form.sums && len(values) == 1 && values[0].Bits == 0 { // the sample before had no values
 			return ""
 		}
 		return fmt.Sprintf("%d values, and the step of its track has none", len(values))
@@ -233,7 +234,7 @@ func (x *metric) problem(at moment, t pdu.Type, values []pdu.Value) string {
 	return ""
 }
 
-// equal allows for rounding.
+// equal compares, except for rounding.
 func equal(a, b float64, float bool) bool {
 	slack := 1e-9
 	if float {

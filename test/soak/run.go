@@ -21,13 +21,13 @@ import (
 
 const derivedDomain = 510
 
-// The shares of the run between which one process of the daemon is watched for growth.
+// One process of the daemon is watched for growth between these shares of the run.
 const (
 	watchFrom  = 0.2
 	watchUntil = 0.9
 )
 
-// Options are what a run is made with.
+// Options are the parameters of a run.
 type Options struct {
 	Daemon string // path of pmdaderived
 	Seed   uint64
@@ -35,11 +35,11 @@ type Options struct {
 	Log    io.Writer // a line for each interval, and the first problems; nil: nothing is written
 }
 
-// Plan says how much of everything there is.
+// Plan has the number and times of all parts of a run.
 type Plan struct {
 	Length      time.Duration
 	Interval    time.Duration // between two lines
-	Definitions int           // beside the 43 that are edited
+	Definitions int           // besides the 43 that are edited
 
 	Periodic     int // clients at intervals of 0.1 to 10 s
 	Irregular    int // clients with pauses of 0.05 to 20 s
@@ -50,17 +50,17 @@ type Plan struct {
 
 	Edit     time.Duration // pause between two edits
 	Kills    int           // of wave, which pmcd starts again by itself; 61 s apart at least
-	Hangups  int           // the same, but a SIGHUP tells pmcd to
+	Hangups  int           // of wave, which pmcd starts again on a SIGHUP
 	Restarts int           // of pmcd
 	Liars    int           // agents that lie
-	Lie      time.Duration // how long one lie lasts at most
+	Lie      time.Duration // longest time of one lie
 
-	Ages time.Duration // how long is measured how old samples are
+	Ages time.Duration // time of the measurement of ages
 
-	Warm         time.Duration // how long clients work before the crowd comes
+	Warm         time.Duration // time of the clients before the connections
 	Connections  int           // connections at once; each is two contexts
 	Reconnects   int           // connects and disconnects in a row
-	MemoryReturn time.Duration // how long memory may take to be returned
+	MemoryReturn time.Duration // longest time until memory is returned
 }
 
 // Least is the least length of a full plan: pmcd starts an agent again by itself once a minute.
@@ -71,7 +71,8 @@ func Full(length time.Duration) Plan {
 	return Plan{
 		Length: length, Interval: max(time.Second, length/60), Definitions: 1943,
 		Periodic: 16, Irregular: 8, Reconnecting: 6, Wide: 2, Readers: 6, Tools: 3,
-		Edit: time.Second, Kills: max(1, int(float64(length)*(watchUntil-watchFrom)/float64(65*time.Second))-1), Hangups: 5, Restarts: 4, Liars: 2, Lie: 5 * time.Second,
+		Edit: time.Second, Kills: max(1, int(float64(length)*(watchUntil-watchFrom)/float64(65*time.Second))-1),
+		Hangups: 5, Restarts: 4, Liars: 2, Lie: 5 * time.Second,
 		Ages: min(time.Minute, length/10),
 		Warm: time.Minute, Connections: 900, Reconnects: 10_000, MemoryReturn: 5 * time.Minute,
 	}
@@ -87,7 +88,7 @@ func Short() Plan {
 	}
 }
 
-// Lies is the plan of a test in which nothing disturbs but that two agents tell every lie of the table.
+// Lies is the plan of a test in which two agents tell every lie of the table, without other disturbances.
 func Lies() Plan {
 	return Plan{
 		Length: time.Minute, Interval: 10 * time.Second, Definitions: 3 * len(forms()),
@@ -96,26 +97,26 @@ func Lies() Plan {
 	}
 }
 
-// clients is how many there are at the same time.
+// clients returns the number of clients at the same time.
 func (p Plan) clients() int {
 	return p.Periodic + p.Irregular + p.Reconnecting + p.Wide + p.Readers + 4*p.Tools
 }
 
-// run is a run.
+// run is the state of a run.
 type run struct {
 	*shared
 	options Options
 	folder  rig.Folder
 	editor  *editor
 	lies    lies
-	clients atomic.Uint64 // that have got a source of random numbers
+	clients atomic.Uint64 // that have a source of random numbers
 
-	autoRestarts    int           // how often this pmcd has started agents again by itself
-	lastAutoRestart time.Time     // when it last did
+	autoRestarts    int           // automatic restarts of agents by this pmcd
+	lastAutoRestart time.Time     // time of the last one
 	countedDrops    int           // drops that are in pmcd's log and have been counted
-	dropped         int           // times that pmcd dropped the daemon for a SIGHUP
-	signalledAgain  int           // times that it left it so and needed another one
-	longestReturn   time.Duration // the longest from a SIGHUP until the daemon served again
+	dropped         int           // drops of the daemon by pmcd because of a SIGHUP
+	signalledAgain  int           // of these, after which pmcd needed another SIGHUP
+	longestReturn   time.Duration // longest time from a SIGHUP until the daemon served again
 
 	complaints     []string // of pmcd
 	warnings       []string // of the daemon
@@ -124,7 +125,7 @@ type run struct {
 	latest         figures
 	longestRequest time.Duration // request of any process
 	slow           []slowRequests
-	wakes          rig.Wakes // of a sleeper, by the machine
+	wakes          rig.Wakes // delays of the machine
 }
 
 // Run makes a run on a private pmcd that ends with it. A table can come with an error.
@@ -192,7 +193,7 @@ func (r *run) launch() error {
 	return err
 }
 
-// definitions is how many are served before anything is edited.
+// definitions returns the number of definitions that are served before the first edit.
 func (r *run) definitions() int {
 	n := len(r.model.metrics) + len(r.editor.site.Names())
 	for i := range r.options.Plan.Liars {
@@ -204,7 +205,7 @@ func (r *run) definitions() int {
 	return n
 }
 
-// execute is a run from when pmcd serves to the verdict.
+// execute runs everything from the start of pmcd to the table.
 func (r *run) execute(ctx context.Context) (*rig.Table, error) {
 	late := sync.OnceValue(rig.WatchMachine())
 	defer late()
@@ -261,7 +262,7 @@ func (r *run) execute(ctx context.Context) (*rig.Table, error) {
 	return table, nil
 }
 
-// awaitServing waits until all definitions are served, and those over ticks have had some.
+// awaitServing waits until all definitions are served and windows have ticks.
 func (r *run) awaitServing(ctx context.Context) error {
 	var f figures
 	want := r.definitions()
@@ -286,7 +287,7 @@ func (r *run) awaitServing(ctx context.Context) error {
 	})
 }
 
-// readFirstGeneration has readers see generation 0 of the site, which shows what metadata there are.
+// readFirstGeneration makes readers read generation 0 of the site, from which they learn the metadata.
 func (r *run) readFirstGeneration(ctx context.Context) error {
 	for i := range uint64(8) {
 		c := &reader{
@@ -300,8 +301,8 @@ func (r *run) readFirstGeneration(ctx context.Context) error {
 	return nil
 }
 
-// awaitCollection has clients come and go until the daemon has collected garbage once, which shows in its heap. From
-// then on Go's runtime has two goroutines more, and /etc/pcp.conf is closed, which speed leaves to the collector.
+// awaitCollection connects clients until the daemon has collected garbage once, as its heap shows. From then on Go's
+// runtime has two more goroutines, and /etc/pcp.conf is closed, which speed leaves to the collector.
 func (r *run) awaitCollection(ctx context.Context) error {
 	heap := 0.0
 	for begin := time.Now(); ; {
@@ -319,18 +320,18 @@ func (r *run) awaitCollection(ctx context.Context) error {
 	}
 }
 
-// quietTime is how long the daemon may take to let go of what clients have left.
+// quietTime is the longest time until the daemon has released the resources of clients.
 const quietTime = 20 * time.Second
 
-// ownContexts is how many of the contexts with a history may be the daemon's own: it tells pmcd of changes
-// by fetching a metric of its own, over whichever of the five connections that it samples with is free.
+// ownContexts is the greatest number of contexts with a history that are the daemon's own: it tells pmcd of changes by
+// fetching a metric of its own, over any free one of its five connections for samples.
 const ownContexts = 5
 
-// steady is how many readings in a row have to be the same: a daemon that has just found its pmcd, or a
-// better connection to it, has one of them too many or too few for a moment.
+// steady is the number of equal readings in a row: a daemon that has just connected to pmcd has a connection too many
+// or too few for a moment.
 const steady = 3
 
-// idleFigures is what the daemon holds without clients; it waits until that stays the same and is no more than before.
+// idleFigures returns the figures without clients. It waits until they stay the same and are not greater than before.
 func (r *run) idleFigures(ctx context.Context, before figures) (f figures, err error) {
 	same := 0
 	for begin := time.Now(); ; {
@@ -354,7 +355,7 @@ func (r *run) idleFigures(ctx context.Context, before figures) (f figures, err e
 
 // runAll runs the clients, the edits and the disturbances at the same time.
 func (r *run) runAll(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx) // a deadline would fail calls before it is seen to be over
+	ctx, cancel := context.WithCancel(ctx) // with a deadline calls would fail before ctx is done
 	defer cancel()
 	defer time.AfterFunc(r.options.Plan.Length, cancel).Stop()
 	tools, err := r.tools()

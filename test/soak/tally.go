@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// maxLogged is how many problems of a kind are written to the log.
+// maxLogged is the number of problems of a kind that are logged.
 const maxLogged = 20
 
-// gapLength is for how long missing values are noted as if all were so at the same time.
+// gapLength is the time for which missing values count as one gap.
 const gapLength = 100 * time.Millisecond
 
 // kind is a kind of problem.
@@ -29,33 +29,33 @@ func (k kind) String() string {
 	return [...]string{"wrong value", "missing value", "failed call", "failed tool"}[k]
 }
 
-// tally counts what clients see. Its methods may be called by any number of goroutines.
+// tally counts the observations of clients. It is safe for concurrent use.
 type tally struct {
 	begin time.Time // of the clients
 
 	fetches, values, lines atomic.Int64
-	excused                atomic.Int64 // metrics without a value, and calls that failed, with a cause
+	excused                atomic.Int64 // missing values and failed calls that have a cause
 	problems               [kinds]atomic.Int64
 
-	liesTold atomic.Int64 // lies
-	lying    atomic.Int64 // agents, at the moment
-	misled   atomic.Int64 // values that were wrong while any of them did
+	liesTold atomic.Int64
+	lying    atomic.Int64 // number of agents that lie now
+	misled   atomic.Int64 // wrong values while an agent lies
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards all below
 	gaps []gap      // in order of time
-	lie  string     // the last one that an agent began to tell
-	last time.Time  // when that was
+	lie  string     // that an agent has last begun
+	last time.Time  // the begin of it
 	log  io.Writer
 }
 
-// gap is values that were missing at about one time.
+// gap has the missing values of about one time.
 type gap struct {
 	at     time.Time
 	values int64
-	misled int64 // those while an agent lied
+	misled int64 // of these, while an agent lied
 }
 
-// addProblem counts one and tells it, unless there have been many.
+// addProblem counts a problem, and logs it unless there were many.
 func (t *tally) addProblem(k kind, format string, args ...any) {
 	switch lying := t.lying.Load() > 0; {
 	case k == missingValue:
@@ -68,7 +68,7 @@ func (t *tally) addProblem(k kind, format string, args ...any) {
 	}
 }
 
-// addMissing notes that a value was.
+// addMissing adds a missing value to its gap.
 func (t *tally) addMissing(at time.Time, lying bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -82,7 +82,7 @@ func (t *tally) addMissing(at time.Time, lying bool) {
 	}
 }
 
-// currentLie says which lie an agent has begun to tell, and when; empty if none has.
+// currentLie returns the lie that an agent has last begun, and since when; "" if none.
 func (t *tally) currentLie() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -92,7 +92,7 @@ func (t *tally) currentLie() string {
 	return fmt.Sprintf(" (%s for %.1f s)", t.lie, time.Since(t.last).Seconds())
 }
 
-// beginLie notes that an agent begins to lie, and returns what notes that it says the truth again.
+// beginLie stores that an agent begins to lie. The function that it returns ends the lie.
 func (t *tally) beginLie(lie string) (honest func()) {
 	t.mu.Lock()
 	t.lie, t.last = lie, time.Now()
@@ -108,7 +108,7 @@ func (t *tally) logf(format string, args ...any) {
 	fmt.Fprintf(t.log, format+"\n", args...)
 }
 
-// total is how many problems there have been.
+// total returns the number of all problems.
 func (t *tally) total() (n int64) {
 	for i := range t.problems {
 		n += t.problems[i].Load()

@@ -14,10 +14,10 @@ import (
 	"pmdaderived/test/rig"
 )
 
-// maxLineAge is how old the value that a tool shows may be when its line has come.
+// maxLineAge limits the age of a value that a tool prints, at the arrival of its line.
 const maxLineAge = 15 * time.Second
 
-// tool is a stock program that is a client, started again whenever it has ended.
+// tool is a stock program that runs as a client. It is started again when it has ended.
 type tool struct {
 	*shared
 	args  []string
@@ -28,10 +28,10 @@ type tool struct {
 	starts int
 }
 
-// startMark stands in an argument for how often the tool was started.
+// startMark stands for the number of starts in an argument.
 const startMark = "@"
 
-// run goes on until ctx ends.
+// run runs the tool again and again until ctx ends.
 func (t *tool) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		begin := time.Now()
@@ -71,10 +71,11 @@ func (t *tool) once(ctx context.Context) error {
 	return running.Wait()
 }
 
-// phaseName is what tools print beside metrics of the same track.
+// phaseName is the metric that tools print beside metrics of the same track.
 const phaseName = "derived.track.phase.at"
 
-// exact are definitions of that track whose values tools print without rounding, and their names behind phaseName.
+// exact returns definitions of that track whose values tools print without rounding, and phaseName followed by their
+// names.
 func (m *model) exact() (all []*metric, names []string) {
 	names = []string{phaseName}
 	for i := range m.metrics {
@@ -85,7 +86,7 @@ func (m *model) exact() (all []*metric, names []string) {
 	return all, names
 }
 
-// csvLine judges what pmrep prints for phaseName and then these metrics: a time, and cells. records counts the lines
+// csvLine checks a line of pmrep: a time, the value of phaseName, and those of the metrics. records counts the lines
 // with values.
 func csvLine(metrics []*metric, records *int) func(string) string {
 	return func(text string) string {
@@ -115,7 +116,7 @@ func csvLine(metrics []*metric, records *int) func(string) string {
 	}
 }
 
-// risingLine judges what pmval prints for derived.at: it never goes back, and is of about now.
+// risingLine checks a line of pmval for derived.at: it never goes back, and is not older than maxLineAge.
 func risingLine() func(string) string {
 	var last uint64
 	return func(text string) string {
@@ -134,7 +135,7 @@ func risingLine() func(string) string {
 	}
 }
 
-// memberLine judges what pminfo prints for a metric of the form member: its instances are of one moment.
+// memberLine checks a line of pminfo for a metric of the form member: all instances are of one moment.
 func memberLine(x *metric) func(string) string {
 	first := 0.0
 	return func(text string) string {
@@ -154,7 +155,7 @@ func memberLine(x *metric) func(string) string {
 	}
 }
 
-// tools are the stock programs of a run.
+// tools returns the stock programs of a run.
 func (r *run) tools() (all []*tool, err error) {
 	exact, names := r.model.exact()
 	add := func(ends bool, pause time.Duration, line func(string) string, args ...string) {
@@ -171,13 +172,13 @@ func (r *run) tools() (all []*tool, err error) {
 		if err != nil {
 			return nil, err
 		}
-		archive := r.folder.Path(fmt.Sprintf("archive%d-%s", i, startMark)) // each time another
+		archive := r.folder.Path(fmt.Sprintf("archive%d-%s", i, startMark)) // another one at each start
 		add(false, redial, func(string) string { return "" }, "pmlogger", "-c", config, "-l", archive+".log", archive)
 	}
 	return all, nil
 }
 
-// archives judges what the loggers have written.
+// archives checks the archives of the pmloggers, and returns the number of their records.
 func (r *run) archives(ctx context.Context) (records int) {
 	exact, names := r.model.exact()
 	archives, err := filepath.Glob(r.folder.Path("archive*.meta"))
@@ -190,7 +191,7 @@ func (r *run) archives(ctx context.Context) (records int) {
 		}, names...)}
 		switch err := t.once(ctx); {
 		case err == nil:
-		case strings.Contains(err.Error(), "PM_ERR_NAME"): // of a pmlogger that was started while there were no metrics
+		case strings.Contains(err.Error(), "PM_ERR_NAME"): // its pmlogger was started while there were no metrics
 			r.tally.excused.Add(1)
 		default:
 			r.tally.addProblem(failedTool, "pmrep of an archive: %v", err)

@@ -6,31 +6,31 @@ import (
 	"pmdaderived/test/rig"
 )
 
-// track is metrics whose values tell the time at which the operands of some definitions were sampled. The daemon
-// serves metrics that have the same operands from the same sample, others perhaps from one that is newer.
+// track is a set of metrics whose values tell the sample time of the operands of some definitions. The daemon serves
+// metrics with the same operands from the same sample. Other metrics may be from a newer one.
 type track struct {
 	name           string
 	operands       string // an expression, all of U64
-	historic       bool   // definitions want to know since when deltas and rates are
-	sinceLastFetch bool   // they are over the ticks since the client has looked last
-	span           string // or over those of a window
+	historic       bool   // it tells the begin of deltas and rates
+	sinceLastFetch bool   // its metrics are over the ticks since the client's last fetch
+	span           string // its metrics are over the ticks of this window
 	unit           float64
 	when           func(value, ref uint64) uint64 // the time in ns, from a value of about ref
 }
 
-// role is what a metric of a track tells.
+// role is the meaning of a metric of a track.
 type role int
 
 const (
-	atRole   role = iota // when: the value of the operand
-	stepRole             // since when: how much it has grown
-	paceRole             // in which time: how fast
+	atRole   role = iota // time of the sample: the value of the operand
+	stepRole             // growth of the operand, which tells the begin
+	paceRole             // rate of the operand, which tells the divisor
 
-	firstRole // of ticks: when the first one was; at is the last one
-	sumRole   // how much it has grown from tick to tick
+	firstRole // of ticks: the time of the first one; at is the last one
+	sumRole   // sum of the growth from tick to tick
 )
 
-// tracks are in the order in which they are fetched.
+// tracks returns all tracks, in the order of fetches.
 func tracks() []track {
 	nanos := func(v, _ uint64) uint64 { return v }
 	micros := func(v, _ uint64) uint64 { return v * 1e3 }
@@ -50,13 +50,13 @@ func tracks() []track {
 	}
 }
 
-// trackOf is the track of a name.
+// trackOf returns the track with a name.
 func trackOf(name string) *track {
 	all := tracks()
 	return &all[slices.IndexFunc(all, func(t track) bool { return t.name == name })]
 }
 
-// nearest is the number closest to ref that leaves the remainder v.
+// nearest returns the number closest to ref whose remainder is v.
 func nearest(v, ref, modulus uint64) uint64 {
 	n := ref - ref%modulus + v
 	switch {
@@ -68,19 +68,19 @@ func nearest(v, ref, modulus uint64) uint64 {
 	return n
 }
 
-// plainName is an operand, which all tracks have from one agent.
+// plainName is an operand. Those of all tracks come from the same agent.
 const plainName = waveName + ".nanos"
 
-// atName is the time of day in ns.
+// atName is a metric that is the time of day in ns.
 const atName = "derived.track.nanos.at"
 
-// sinceLastFetchTrack is the track of what was since the last look.
+// sinceLastFetchTrack is the name of the track of functions over the time since the client's last fetch.
 const sinceLastFetchTrack = "look"
 
-// counting is an operand that has a value at the ticks at which delta() of it has one, and no others.
+// counting is an operand that has a value only at the ticks at which delta() of it has one.
 const counting = "(delta(wave.nanos) > 0 ? instant(wave.nanos) : instant(wave.nanos))"
 
-// roles are in the order in which they are fetched.
+// roles returns the roles of the track, in the order of fetches.
 func (t *track) roles() []role {
 	switch {
 	case t.historic:
@@ -93,15 +93,15 @@ func (t *track) roles() []role {
 	return []role{atRole}
 }
 
-// ticks reports whether the metrics are over ticks.
+// ticks reports whether the metrics are functions over ticks.
 func (t *track) ticks() bool { return t.sinceLastFetch || t.span != "" }
 
-// metric is the name of the metric of a role.
+// metric returns the name of the metric of a role.
 func (t *track) metric(r role) string {
 	return "derived.track." + t.name + [...]string{".at", ".step", ".pace", ".first", ".sum"}[r]
 }
 
-// text is its definition.
+// text returns the definition of the metric of a role.
 func (t *track) text(r role) string {
 	switch r {
 	case stepRole:
@@ -125,7 +125,7 @@ func (t *track) text(r role) string {
 	return t.operands
 }
 
-// over is a function over the ticks of the track.
+// over returns a function over the ticks of the track.
 func (t *track) over(function, x string) string {
 	if t.sinceLastFetch {
 		return function + "_sample(" + x + ")"

@@ -8,25 +8,23 @@ import (
 )
 
 const (
-	// maxRequest is how long any request may take, while the machine wakes those who sleep in time.
+	// maxRequest limits the time of any request, while the machine wakes sleepers in time.
 	maxRequest = 50 * time.Millisecond
 
-	// machineLate is from when on the machine does not.
+	// machineLate is the least delay of a sleeper that explains a slow request.
 	machineLate = maxRequest / 2
 
-	// machineStopped is from when on the machine, rather than us, is why samples are too old to be served: they may be 1
-	// s old.
+	// machineStopped is the least delay of a sleeper that explains samples too old to be served: they may be 1 s old.
 	machineStopped = 250 * time.Millisecond
 
-	// maxGrowth is how much more memory may be held at the end than in the first third of the time.
+	// maxGrowth is the share by which memory may grow from the first third of the time to the last one.
 	maxGrowth = 0.05
 
-	// warming is the share of the time since the start of a process in which it comes to hold what it needs to serve all
-	// its clients.
+	// warming is the share of the watched time in which a process comes to hold all that its clients need.
 	warming = 0.25
 )
 
-// rows is what has to hold after a run.
+// rows returns the rows of a run.
 func (r *run) rows(before, after figures, records int) []rig.Row {
 	t, p := r.tally, r.options.Plan
 	none := func(what string, k kind) rig.Row { return rig.Equal(what, t.problems[k].Load(), 0) }
@@ -69,14 +67,14 @@ func same(what string, before, after int) rig.Row {
 	return rig.Row{What: what, Measured: fmt.Sprintf("%d and %d", before, after), Target: "equal", OK: before == after}
 }
 
-// slowRequests are requests between two readings that took longer than mostRequest.
+// slowRequests are requests between two readings that took longer than maxRequest.
 type slowRequests struct {
 	from, to time.Time
-	most     time.Duration // that one of them can have taken
+	most     time.Duration // longest possible time of one of them
 	count    uint64
 }
 
-// addRequests notes the requests since the reading before, or since the start of another process.
+// addRequests adds the requests since the reading before, or since the start of another process.
 func (r *run) addRequests(f figures) {
 	before := r.latest
 	if before.pid != f.pid {
@@ -94,14 +92,14 @@ func (r *run) addRequests(f figures) {
 	}
 }
 
-// causedByMachine reports whether the machine is why they took so long: it woke one who only slept about as much too
-// late at about that time.
+// causedByMachine reports whether the machine explains the time of the requests: at about that time a sleeper woke
+// about as much too late.
 func (s slowRequests) causedByMachine(machine rig.Wakes) bool {
 	late := machine.Latest(s.from.Add(-s.most), s.to)
 	return late >= machineLate && s.most-late <= maxRequest
 }
 
-// slowness judges the slow requests.
+// slowness returns the row about slow requests.
 func (r *run) slowness() rig.Row {
 	var slow, delayed uint64
 	for _, s := range r.slow {
@@ -117,8 +115,8 @@ func (r *run) slowness() rig.Row {
 	}
 }
 
-// missing counts the values that were missing without a cause, those that the machine explains, and those of the
-// first that were so while an agent lied: it woke one who only slept much too late, Grace before that or less.
+// missing returns the number of values that were missing without a cause; of those that the machine explains, as a
+// sleeper woke too late at that time or less than Grace before; and of the first, those while an agent lied.
 func (r *run) missing() (unexplained, excused, misled int64) {
 	for _, g := range r.tally.gaps {
 		if r.wakes.Latest(g.at.Add(-Grace), g.at) >= machineStopped {
@@ -131,8 +129,8 @@ func (r *run) missing() (unexplained, excused, misled int64) {
 	return unexplained, excused, misled
 }
 
-// growth compares the memory of one process at the begin and at the end of the time that it was watched. Medians are
-// compared: garbage comes and goes, and the least of many readings is one that was low for a moment.
+// growth compares the memory of one process in the first and the last third of the time that it was watched. It
+// compares medians: garbage comes and goes, and the least reading is low only for a moment.
 func (r *run) growth() rig.Row {
 	const what = "memory of one process, medians of the first and of the last third"
 	missed := func(why string) rig.Row { return rig.Row{What: what, Measured: why, Timed: true} }
