@@ -51,7 +51,8 @@ func daemonCommand(t *testing.T, dir string, args ...string) *exec.Cmd {
 	conf := filepath.Join(dir, "pcp.conf")
 	require.NoError(t, os.WriteFile(conf, nil, 0o644))
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)
-	cmd.Env = append(os.Environ(), childMark+"=1", "PCP_CONF="+conf, "PCP_VAR_DIR="+dir, "PCP_SYSCONF_DIR="+dir, "PCP_RUN_DIR="+dir,
+	cmd.Env = append(os.Environ(), childMark+"=1", "PCP_CONF="+conf, "PCP_VAR_DIR="+dir, "PCP_SYSCONF_DIR="+dir,
+		"PCP_RUN_DIR="+dir,
 		"PCP_LOG_DIR="+dir, "PCP_TMP_DIR="+dir, "GORACE=atexit_sleep_ms=0")
 	return cmd
 }
@@ -74,7 +75,10 @@ func ordinary() *syscall.Credential {
 func startDaemonAs(t *testing.T, user *syscall.Credential, dir string, args ...string) *daemonProcess {
 	t.Helper()
 	// As the user who starts it, root or not.
-	args = append([]string{"-U", "root", "-l", filepath.Join(dir, "derived.log"), "--state", filepath.Join(dir, "state"), "-c", filepath.Join(dir, "conf")}, args...)
+	args = append([]string{
+		"-U", "root", "-l", filepath.Join(dir, "derived.log"), "--state",
+		filepath.Join(dir, "state"), "-c", filepath.Join(dir, "conf"),
+	}, args...)
 	p := &daemonProcess{t: t, dir: dir, cmd: daemonCommand(t, dir, args...)}
 	if user != nil {
 		p.cmd.Path = filepath.Join(dir, "program")
@@ -248,7 +252,8 @@ func TestDaemonReloadsByItself(t *testing.T) {
 	p := startDaemon(t, dir)
 	p.handshake()
 	assert.False(t, p.known("derived.b"))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "conf"), []byte("a = 42\nbroken = 1 +\nb = 43\nworse = 2 *\n"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "conf"), []byte("a = 42\nbroken = 1 +\nb = 43\nworse = 2 *\n"),
+		0o644))
 	deadline := time.Now().Add(10 * time.Second)
 	for !p.known("derived.b") {
 		require.True(t, time.Now().Before(deadline), p.log())
@@ -374,7 +379,10 @@ func TestDaemonWithHostilePMCD(t *testing.T) {
 		{"half of a request", after(ask[:len(ask)-1]...), "unexpected EOF"},
 		{"an unknown request", after(0, 0, 0, 12, 0, 0, 0x7f, 0xff, 0, 0, 0, 0), "is not a PDU"},
 		{"an empty request", after(0, 0, 0, 12, 0, 0, 0x70, 3, 0, 0, 0, 0), "cannot decode pdu"},
-		{"a flood that nobody waits for", after(bytes.Repeat((&pdu.Profile{}).Append(nil, 0), 10000)...), "pmcd closed the pipe"},
+		{
+			"a flood that nobody waits for", after(bytes.Repeat((&pdu.Profile{}).Append(nil, 0), 10000)...),
+			"pmcd closed the pipe",
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			p := startDaemon(t, folder(t, "a = 42\n"))
@@ -385,7 +393,8 @@ func TestDaemonWithHostilePMCD(t *testing.T) {
 			}
 			_ = must(io.Copy(io.Discard, p.from))(t)
 			_ = p.cmd.Wait()
-			assert.Contains(t, []int{commandline.ExitOK, commandline.ExitFailure}, p.cmd.ProcessState.ExitCode(), p.log())
+			assert.Contains(t, []int{commandline.ExitOK, commandline.ExitFailure}, p.cmd.ProcessState.ExitCode(),
+				p.log())
 			assert.Contains(t, p.log(), row.log)
 			assert.NotContains(t, p.log(), "goroutine ", "nothing has panicked")
 		})

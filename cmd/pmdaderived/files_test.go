@@ -64,7 +64,10 @@ func TestDaemonOfAnOrdinaryUser(t *testing.T) {
 	}{
 		{"device", "/dev/zero", nil, false, "not a regular file"},
 		{"fifo", "", func(path, _ string) error { return syscall.Mkfifo(path, 0o666) }, false, "not a regular file"},
-		{"unreadable", "", func(path, _ string) error { return os.WriteFile(path, []byte(secret), 0) }, true, "permission denied"},
+		{
+			"unreadable", "", func(path, _ string) error { return os.WriteFile(path, []byte(secret), 0) }, true,
+			"permission denied",
+		},
 		{"symlink", "", func(path, to string) error { return os.Symlink(to, path) }, true, "permission denied"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -83,7 +86,8 @@ func TestDaemonOfAnOrdinaryUser(t *testing.T) {
 					require.NoError(t, row.place(paths[use], hidden))
 				}
 			}
-			p := startDaemonAs(t, user, dir, "--state", paths["state"], "-l", paths["log"], "-c", filepath.Join(dir, "conf")+":"+paths["conf"])
+			p := startDaemonAs(t, user, dir, "--state", paths["state"], "-l", paths["log"], "-c",
+				filepath.Join(dir, "conf")+":"+paths["conf"])
 			p.handshake()
 			assert.True(t, p.known("derived.a"))
 			assert.False(t, p.known("derived.b"), "what the user may not read")

@@ -12,7 +12,8 @@ import (
 // values, or an error that says something.
 func FuzzCommandLine(f *testing.F) {
 	for _, args := range []string{
-		"-d\n510\n-l\nlog\n-U\npcp", "-c\n/a:/b::", "--pmcd=host:44321", "--pmcd\nunix:/run/pmcd.socket", "--interval=1.5", "--interval\n1h0.0.1",
+		"-d\n510\n-l\nlog\n-U\npcp", "-c\n/a:/b::", "--pmcd=host:44321", "--pmcd\nunix:/run/pmcd.socket",
+		"--interval=1.5", "--interval\n1h0.0.1",
 		"--protect=,proc,,x.y,", "--mmv=off", "--mmv=../x", "--log-level=trace",
 		"-Dall", "--\n-d", "-6\n-i\n2323", "--state\n", "--nosuch", "-V",
 	} {

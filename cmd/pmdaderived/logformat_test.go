@@ -28,7 +28,8 @@ func TestLogLinesCannotBeForged(t *testing.T) {
 		out.Reset()
 		log.WithError(errors.New(row.value)).WithField("file", row.value).Warn("problem in the definition files")
 		_, said, _ := strings.Cut(out.String(), " ")
-		assert.Equal(t, "level=warning msg=problem in the definition files error="+row.want+" file="+row.want+"\n", said)
+		assert.Equal(t, "level=warning msg=problem in the definition files error="+row.want+" file="+row.want+"\n",
+			said)
 	}
 	out.Reset()
 	log.Warn("one\ntwo")

@@ -96,7 +96,8 @@ func TestLogLimitOfTheDaemon(t *testing.T) {
 	for i := range 100 {
 		log.WithField("metric", fmt.Sprint("m", i)).Warn("something")
 	}
-	assert.Regexp(t, `\ntime=\S+ level=warning msg=log has reached its limit, leaving messages out limit=1000\n$`, out.String())
+	assert.Regexp(t, `\ntime=\S+ level=warning msg=log has reached its limit, leaving messages out limit=1000\n$`,
+		out.String())
 	log.SetLevel(logrus.DebugLevel)
 	log.Info("all of it")
 	assert.Contains(t, out.String(), "all of it")

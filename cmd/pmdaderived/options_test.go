@@ -22,7 +22,8 @@ import (
 var update = flag.Bool("update", false, "write the golden files")
 
 var testConf = config.PCPConf{
-	VarDir: "/v", SysconfDir: "/s", RunDir: "/r", LogDir: "/l", TmpDir: "/t", FileTmpDir: "/t", User: "pcp", Group: "pcpgroup",
+	VarDir: "/v", SysconfDir: "/s", RunDir: "/r", LogDir: "/l", TmpDir: "/t", FileTmpDir: "/t", User: "pcp",
+	Group: "pcpgroup",
 }
 
 func environment(pairs ...string) func(string) string {
@@ -147,13 +148,23 @@ func TestRefusedOptions(t *testing.T) {
 	for _, row := range []struct{ args, reason string }{
 		{"-d 511", `option -d, --domain: "511" is not a valid domain number: use 1 to 510`},
 		{"-d", "option -d, --domain needs an argument: NUM"},
-		{"-i 1234", `option -i, --inet: sockets are not supported, the agent talks to pmcd over a pipe only ("pipe" in its line of pmcd.conf)`},
+		{
+			"-i 1234",
+			"option -i, --inet: sockets are not supported, the agent talks to pmcd over a pipe only " +
+				`("pipe" in its line of pmcd.conf)`,
+		},
 		{"--interval soon", `option --interval: "soon" is not a time such as 10s or 500ms`},
 		{"--interval -1s", `option --interval: "-1s" is not a time such as 10s or 500ms`},
 		{"--non-finite inf", `option --non-finite: "inf": want drop or serve`},
-		{"--mmv a.b", `option --mmv: "a.b" is not a valid name: use a letter, then letters, digits and underscores, 63 at most`},
+		{
+			"--mmv a.b",
+			`option --mmv: "a.b" is not a valid name: use a letter, then letters, digits and underscores, 63 at most`,
+		},
 		{"--mmv=", `option --mmv: "" is not a valid name: use a letter, then letters, digits and underscores, 63 at most`},
-		{"--log-level loud", `option --log-level: "loud" is not a valid level; the levels are error, warn, info and debug`},
+		{
+			"--log-level loud",
+			`option --log-level: "loud" is not a valid level; the levels are error, warn, info and debug`,
+		},
 		{"--pmcd pcp://", `option --pmcd: host specification "pcp://": no host name`},
 		{"--nosuch", "unknown option --nosuch"},
 		{"chek file.conf", `unexpected argument "chek"; the sub-commands are check, explain, eval, test, replay, help`},

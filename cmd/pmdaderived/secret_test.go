@@ -47,9 +47,12 @@ func (p *daemonProcess) told(names ...string) string {
 // or the state file.
 func TestSecretTextsAreNotShown(t *testing.T) {
 	const confidential = "confidential"
-	text := "ok = matchinst(/" + confidential + "1/, disk.dev.read)\nok(oneline) = " + confidential + "2\nok(helptext) = " + confidential + "3\n" +
-		"bad = mkconst(1) + " + confidential + "4 +\n" + confidential + "5\nconstant = 1 + count(" + confidential + ".six)\n#control " + confidential + "=7\n" +
-		"number = mkconst(42, units=" + confidential + ")\nwrong = mkconst(1, type=u32) + \"" + confidential + "8\"\nfine = 42 + 0 * 1234567\nfine(oneline) = \"" + confidential + "9\n"
+	text := "ok = matchinst(/" + confidential + "1/, disk.dev.read)\nok(oneline) = " +
+		confidential + "2\nok(helptext) = " + confidential + "3\n" +
+		"bad = mkconst(1) + " + confidential + "4 +\n" + confidential + "5\nconstant = 1 + count(" +
+		confidential + ".six)\n#control " + confidential + "=7\n" +
+		"number = mkconst(42, units=" + confidential + ")\nwrong = mkconst(1, type=u32) + \"" +
+		confidential + "8\"\nfine = 42 + 0 * 1234567\nfine(oneline) = \"" + confidential + "9\n"
 	dir := folder(t, "public = derived.ok + derived.wrong + derived.constant\n")
 	secret := filepath.Join(dir, "secret.conf")
 	require.NoError(t, os.WriteFile(secret, []byte(text), 0o640))
@@ -57,7 +60,8 @@ func TestSecretTextsAreNotShown(t *testing.T) {
 	t.Setenv("PCP_INDOM_CONFIG", filepath.Join(dir, "indom.conf"))
 	p := startDaemon(t, dir, "--log-level", "info", "-c", filepath.Join(dir, "conf")+":"+secret)
 	p.handshake()
-	told := p.told("derived.ok", "derived.fine", "derived.public", "derived.control.definition.state", "derived.control.definition.error",
+	told := p.told("derived.ok", "derived.fine", "derived.public", "derived.control.definition.state",
+		"derived.control.definition.error",
 		"derived.control.definition.expression", "derived.control.file.state", "derived.control.file.error")
 	assert.Contains(t, told, served.HiddenText)
 	assert.Contains(t, told, secret+":4: "+served.HiddenProblem)
@@ -83,7 +87,8 @@ func TestNamesOfFilesAreOneLine(t *testing.T) {
 	require.NoError(t, os.WriteFile(odd, []byte("b = 1 +\nc = \"\x1b\" \n"), 0o644))
 	p := startDaemon(t, dir, "-c", odd+"/none:"+odd)
 	p.handshake()
-	told := p.told("derived.control.definition.error", "derived.control.definition.expression", "derived.control.file.error")
+	told := p.told("derived.control.definition.error", "derived.control.definition.expression",
+		"derived.control.file.error")
 	require.NoError(t, p.to.Close())
 	assert.Equal(t, commandline.ExitOK, p.end(), p.log())
 	assert.NotContains(t, told, "\x1b")

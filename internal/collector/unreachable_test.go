@@ -19,11 +19,18 @@ func TestUnreachable(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"refused", refusal(syscall.ECONNREFUSED), "pmcd does not run: nothing listens at host:1. Start it on that host, or name another one with --pmcd"},
+		{"refused", refusal(syscall.ECONNREFUSED), "pmcd does not run: nothing listens at host:1. Start it on that " +
+			"host, or name another one with --pmcd"},
 		{"closed", refusal(syscall.EACCES), "permission denied for the socket of pmcd at host:1"},
 		{"silent", refusal(pdu.ErrTimeout), "pmcd at host:1 does not answer"},
-		{"no host", refusal(&net.DNSError{Err: "no such host", Name: "host", IsNotFound: true}), "there is no host host"},
-		{"refuses us", refusal(pdu.ErrPermission), "pmcd host:1: connect: No permission to perform requested operation"},
+		{
+			"no host", refusal(&net.DNSError{Err: "no such host", Name: "host", IsNotFound: true}),
+			"there is no host host",
+		},
+		{
+			"refuses us", refusal(pdu.ErrPermission),
+			"pmcd host:1: connect: No permission to perform requested operation",
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			assert.EqualError(t, unreachable(row.err), row.want)
@@ -34,8 +41,9 @@ func TestUnreachable(t *testing.T) {
 // How to start pmcd is told of this host, and of no other.
 func TestUnreachableHost(t *testing.T) {
 	for at, here := range map[string]bool{
-		"unix:/run/pcp/pmcd.socket": true, "localhost:44321": true, "127.0.0.1:44321": true, "127.1.2.3:44321": true, "[::1]:44321": true,
-		"host:44321": false, "192.0.2.1:44321": false, "[2001:db8::1]:44321": false, "unix:44321": false,
+		"unix:/run/pcp/pmcd.socket": true, "localhost:44321": true, "127.0.0.1:44321": true, "127.1.2.3:44321": true,
+		"[::1]:44321": true,
+		"host:44321":  false, "192.0.2.1:44321": false, "[2001:db8::1]:44321": false, "unix:44321": false,
 	} {
 		err := unreachable(&pmapi.OpError{Op: "connect", Addr: at, Err: syscall.ECONNREFUSED})
 		assert.Contains(t, err.Error(), "nothing listens at "+at+". Start it ")

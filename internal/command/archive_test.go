@@ -23,8 +23,10 @@ func TestProgress(t *testing.T) {
 		p.recordRead(start.Add(time.Duration(second) * time.Second))
 	}
 	p.clear()
-	assert.Equal(t, "\r\033[K  0 % of the archive read\r\033[K 25 % of the archive read\r\033[K 50 % of the archive read"+
-		"\r\033[K 50 % of the archive read\r\033[K 90 % of the archive read\r\033[K100 % of the archive read\r\033[K", out.String())
+	assert.Equal(t, "\r\033[K  0 % of the archive read\r\033[K 25 % of the archive read\r\033[K 50 % of the archive "+
+		"read"+
+		"\r\033[K 50 % of the archive read\r\033[K 90 % of the archive read\r\033[K100 % of the archive read\r\033[K",
+		out.String())
 	out.Reset()
 	p = &progress{w: &out, began: time.Now(), passes: 1}
 	p.recordRead(start)
@@ -42,7 +44,8 @@ func TestBrokenArchive(t *testing.T) {
 		}
 		require.NoError(t, os.WriteFile(filepath.Join(s.dir, "half"+ending), []byte(text), 0o644))
 	}
-	out, errs, exit := s.run("eval", "-a", filepath.Join(s.dir, "half"), "-Z", "UTC", "-t", "5min", "-o", "csv", "max_inst(kernel.all.load)")
+	out, errs, exit := s.run("eval", "-a", filepath.Join(s.dir, "half"), "-Z", "UTC", "-t", "5min", "-o", "csv",
+		"max_inst(kernel.all.load)")
 	assert.Equal(t, commandline.ExitOK, exit)
 	assert.Contains(t, out, "2026-11-24 02:10:00.000,0.3\n")
 	assert.NotContains(t, out, "02:20")

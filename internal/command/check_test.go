@@ -35,13 +35,39 @@ func TestCheckAmongOtherFiles(t *testing.T) {
 		{"all is well", uses, []string{path}, "", "2 definitions, 0 errors\n"},
 		{"by another name", uses, []string{link}, "", "2 definitions, 0 errors\n"},
 		{"its directory", uses, []string{filepath.Dir(path)}, "early.conf:1:11: syntax error", ""},
-		{"it takes a place", "mine.old = 5\n", []string{path}, "PATH:1:1: warning: replaces the definition at DIR/early.conf:4:1 [replaced-definition]", ""},
-		{"its place is taken", "mine.taken = 5\n", []string{path}, "DIR/zlate.conf:3:1: warning: replaces the definition at PATH:1:1 [replaced-definition]", ""},
-		{"in conflict", "per = 2\n", []string{path}, "PATH:1:1: derived metric per: the name has other metrics below it", ""},
-		{"the same", "same = 3 * hinv.ncpu\n", []string{path}, "PATH:1:8: warning: has the same expression as twin [same-expression]", ""},
-		{"a mistake", "mine = per.cup\n", []string{path}, "PATH:1:8: Semantic error: derived metric mine: operand per.cup: Unknown operand metric", ""},
-		{"elsewhere", uses, []string{draft}, "draft/mine.conf:4:1: derived metric per: the name has other metrics below it", "4 definitions, 2 errors\n"},
-		{"elsewhere, alone", uses, []string{"-c", "", draft}, "operand derived.per.cpu: Unknown operand metric", "4 definitions, 2 errors\n"},
+		{
+			"it takes a place", "mine.old = 5\n",
+			[]string{path},
+			"PATH:1:1: warning: replaces the definition at DIR/early.conf:4:1 [replaced-definition]", "",
+		},
+		{
+			"its place is taken", "mine.taken = 5\n",
+			[]string{path},
+			"DIR/zlate.conf:3:1: warning: replaces the definition at PATH:1:1 [replaced-definition]", "",
+		},
+		{
+			"in conflict", "per = 2\n",
+			[]string{path},
+			"PATH:1:1: derived metric per: the name has other metrics below it", "",
+		},
+		{
+			"the same", "same = 3 * hinv.ncpu\n",
+			[]string{path},
+			"PATH:1:8: warning: has the same expression as twin [same-expression]", "",
+		},
+		{
+			"a mistake", "mine = per.cup\n",
+			[]string{path},
+			"PATH:1:8: Semantic error: derived metric mine: operand per.cup: Unknown operand metric", "",
+		},
+		{"elsewhere", uses, []string{draft}, "draft/mine.conf:4:1: derived metric per: the name has other metrics " +
+			"below it", "4 definitions, 2 errors\n"},
+		{
+			"elsewhere, alone", uses,
+			[]string{"-c", "", draft},
+			"operand derived.per.cpu: Unknown operand metric",
+			"4 definitions, 2 errors\n",
+		},
 		{"elsewhere, offline", uses, []string{"--offline", draft}, "", "4 definitions, 0 errors (syntax only)\n"},
 		{"another configuration", uses, []string{"-c", filepath.Dir(path), link}, "", "2 definitions, 0 errors\n"},
 	} {
@@ -149,7 +175,8 @@ func TestSubCommandUsage(t *testing.T) {
 			out, errs, exit = s.run(c.Name, "--nosuch")
 			assert.Equal(t, commandline.ExitUsage, exit)
 			assert.Empty(t, out)
-			assert.Equal(t, "pmdaderived "+c.Name+": unknown option --nosuch\nTry \"pmdaderived "+c.Name+" --help\".\n", errs)
+			assert.Equal(t, "pmdaderived "+c.Name+": unknown option --nosuch\nTry \"pmdaderived "+c.Name+" --help\".\n",
+				errs)
 
 			_, _, exit = s.run(c.Name, "--pmcd", "pcp://")
 			assert.Equal(t, commandline.ExitUsage, exit)
@@ -164,7 +191,8 @@ func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("nobody re
 
 func TestOutputThatCannotBeWritten(t *testing.T) {
 	var errs strings.Builder
-	exit, _ := Program{Getenv: environment(), Stdout: brokenWriter{}, Stderr: &errs}.Run(t.Context(), []string{"check", "--help"})
+	exit, _ := Program{Getenv: environment(), Stdout: brokenWriter{}, Stderr: &errs}.Run(t.Context(),
+		[]string{"check", "--help"})
 	assert.Equal(t, commandline.ExitFailure, exit)
 	assert.Equal(t, "pmdaderived check: nobody reads\n", errs.String())
 }
@@ -181,9 +209,15 @@ func TestUnreachable(t *testing.T) {
 	s := newSite(t)
 	s.pmcd = ""
 	path := s.file("site.conf", "a = hinv.ncpu\n")
-	for _, command := range [][]string{{"check", path}, {"explain", "a"}, {"eval", "a"}, {"test", "--record", "1", path}} {
+	for _, command := range [][]string{
+		{"check", path},
+		{"explain", "a"},
+		{"eval", "a"},
+		{"test", "--record", "1", path},
+	} {
 		_, errs, _ := s.run(command...)
-		assert.Contains(t, errs, "pmdaderived "+command[0]+": pmcd does not run: nothing listens at unix:/nonexistent/socket.", command)
+		assert.Contains(t, errs, "pmdaderived "+command[0]+": pmcd does not run: nothing listens at "+
+			"unix:/nonexistent/socket.", command)
 		assert.NotContains(t, errs, "dial ")
 	}
 }

@@ -21,7 +21,8 @@ func TestEvalErrors(t *testing.T) {
 	s := newSite(t)
 	s.collector.Update(func() { s.collector.Metrics[0].Code = pdu.ErrAgain })
 	out, _ := s.fails("eval", "kernel.all.load + 1", "hinv.ncpu")
-	assert.Equal(t, "\nkernel.all.load + 1\nError: Try again. Information not currently available\n\nhinv.ncpu\n    value 2\n", out)
+	assert.Equal(t, "\nkernel.all.load + 1\nError: Try again. Information not currently available\n\nhinv.ncpu\n    "+
+		"value 2\n", out)
 }
 
 // ticking makes the collector's clock go, and its counters grow by ten a second.
@@ -80,7 +81,8 @@ func TestEvalUntilInterrupted(t *testing.T) {
 	w := &cancelling{cancel: cancel}
 	var errs strings.Builder
 	program := Program{
-		Getenv: environment("PCP_VAR_DIR", s.dir, "PCP_SYSCONF_DIR", s.dir, "PMCD_SOCKET", s.pmcd), Stdout: w, Stderr: &errs,
+		Getenv: environment("PCP_VAR_DIR", s.dir, "PCP_SYSCONF_DIR", s.dir, "PMCD_SOCKET", s.pmcd), Stdout: w,
+		Stderr: &errs,
 	}
 	exit, _ := program.Run(ctx, []string{"eval", "-s", "0", "-t", "1ms", "hinv.ncpu"})
 	assert.Equal(t, commandline.ExitOK, exit, errs.String())

@@ -22,7 +22,8 @@ func describes(t *testing.T, line, what string) {
 // The table of functions has the row of each.
 func TestFunctionsAreDocumented(t *testing.T) {
 	for f := range syntax.Functions {
-		describes(t, `(?m)^\| `+"`"+f.String()+`\(.*`+"`"+` \| `+regexp.QuoteMeta(f.Help())+` \|`, "the row of "+f.String()+"(), with the text "+f.Help()+",")
+		describes(t, `(?m)^\| `+"`"+f.String()+`\(.*`+"`"+` \| `+regexp.QuoteMeta(f.Help())+` \|`,
+			"the row of "+f.String()+"(), with the text "+f.Help()+",")
 	}
 }
 
@@ -32,7 +33,10 @@ func TestLanguageIsDocumented(t *testing.T) {
 		operator := regexp.QuoteMeta(strings.ReplaceAll(op.String(), "|", `\|`))
 		describes(t, "(?m)^\\| `(.* )?"+operator+"( .*)?` \\|", "the operator "+op.String())
 	}
-	for _, operator := range []string{syntax.Neg.String() + "x", syntax.Not.String() + "x", "x[instance]", "g ? a : b"} {
+	for _, operator := range []string{
+		syntax.Neg.String() + "x", syntax.Not.String() + "x", "x[instance]",
+		"g ? a : b",
+	} {
 		describes(t, "(?m)^\\| `"+regexp.QuoteMeta(operator)+"` \\|", "the operator "+operator)
 	}
 	grammar := readFile(t, "../../derived/syntax/grammar.txt")

@@ -127,7 +127,8 @@ func TestCheckPortable(t *testing.T) {
 	path := s.file("site.conf", text)
 	assert.Empty(t, told(path))
 	assert.Equal(t, append(slices.Clone(ours), seven...), told("--portable", path))
-	assert.Equal(t, []string{"site.a = sqrt", "site.c = site.a", "site.d = ", "site.f = ", "+ 2"}, told("--portable", "--offline", path))
+	assert.Equal(t, []string{"site.a = sqrt", "site.c = site.a", "site.d = ", "site.f = ", "+ 2"},
+		told("--portable", "--offline", path))
 
 	require.NoError(t, os.Remove(path))
 	path = filepath.Join(s.dir, "config", "derived", "site.conf")
@@ -200,15 +201,18 @@ func TestCheckRemembers(t *testing.T) {
 		"gone": {"pmid": "510.1.1", "expression": "no.such.metric", "descriptor": {"type": 1, "semantics": 4, "units": "00000000", "indom": "PM_INDOM_NULL"}},
 		"edited": {"pmid": "510.1.2", "expression": "1", "descriptor": {"type": 1, "semantics": 4, "units": "00000000", "indom": "PM_INDOM_NULL"}}
 	}}`)
-	path := s.file("site.conf", "never = no.such.metric\ngone = no.such.metric\nedited = no.such.metric\nnew = no.such.metric\n")
+	path := s.file("site.conf", "never = no.such.metric\ngone = no.such.metric\nedited = no.such.metric\nnew = "+
+		"no.such.metric\n")
 	out := s.succeeds("check", "--ignore=unknown-operand,same-expression,operand-gone", path)
 	assert.Empty(t, out, "the agent has had no time")
 
 	past := time.Now().Add(-2 * minFileAge)
 	require.NoError(t, os.Chtimes(path, past, past))
 	out = s.succeeds("check", "--ignore=unknown-operand,same-expression", path)
-	assert.Equal(t, path+":1:9: warning: the agent of this host has never been able to serve never [never-served]\nnever = no.such.metric\n        ^\n"+
-		path+":2:8: note: gone has been served on this host: the agent of an operand may be missing [operand-gone]\ngone = no.such.metric\n       ^\n", out)
+	assert.Equal(t, path+":1:9: warning: the agent of this host has never been able to serve never "+
+		"[never-served]\nnever = no.such.metric\n        ^\n"+
+		path+":2:8: note: gone has been served on this host: the agent of an operand may be missing "+
+		"[operand-gone]\ngone = no.such.metric\n       ^\n", out)
 
 	out, _, _ = s.run("check", "--pmcd=unix:"+s.pmcd, "--ignore=unknown-operand,same-expression", path)
 	assert.Empty(t, out, "the pmcd of another host, perhaps")

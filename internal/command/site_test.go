@@ -60,15 +60,19 @@ cgroup.memory.usage         U64    instant  byte         60.7  3000 2000 1000
 func collectedInDoms() map[pdu.InDom]pmapitest.InDom {
 	domain := func(names ...pdu.Instance) pmapitest.InDom { return pmapitest.InDom{Instances: names} }
 	return map[pdu.InDom]pmapitest.InDom{
-		pdu.NewInDom(60, 1):  domain(pdu.Instance{ID: 0, Name: "sda"}, pdu.Instance{ID: 1, Name: "sdb"}),
-		pdu.NewInDom(60, 2):  domain(pdu.Instance{ID: 1, Name: "1 minute"}, pdu.Instance{ID: 5, Name: "5 minute"}, pdu.Instance{ID: 15, Name: "15 minute"}),
-		pdu.NewInDom(60, 3):  domain(pdu.Instance{ID: 1, Name: "lo"}, pdu.Instance{ID: 2, Name: "eth0"}, pdu.Instance{ID: 3, Name: "eth1"}),
+		pdu.NewInDom(60, 1): domain(pdu.Instance{ID: 0, Name: "sda"}, pdu.Instance{ID: 1, Name: "sdb"}),
+		pdu.NewInDom(60, 2): domain(pdu.Instance{ID: 1, Name: "1 minute"}, pdu.Instance{ID: 5, Name: "5 minute"},
+			pdu.Instance{ID: 15, Name: "15 minute"}),
+		pdu.NewInDom(60, 3): domain(pdu.Instance{ID: 1, Name: "lo"}, pdu.Instance{ID: 2, Name: "eth0"},
+			pdu.Instance{ID: 3, Name: "eth1"}),
 		pdu.NewInDom(60, 4):  domain(),
 		pdu.NewInDom(60, 10): domain(cpus(8)...),
 		pdu.NewInDom(60, 6):  domain(pdu.Instance{ID: 0, Name: "/dev/sda1"}, pdu.Instance{ID: 1, Name: "/dev/sdb"}),
-		pdu.NewInDom(60, 7): domain(pdu.Instance{ID: 0, Name: "/system.slice"}, pdu.Instance{ID: 1, Name: "/user.slice"},
+		pdu.NewInDom(60, 7): domain(pdu.Instance{ID: 0, Name: "/system.slice"},
+			pdu.Instance{ID: 1, Name: "/user.slice"},
 			pdu.Instance{ID: 2, Name: "/system.slice/cron.service"}),
-		pdu.NewInDom(60, 5): domain(pdu.Instance{ID: 1, Name: "000001 /sbin/init"}, pdu.Instance{ID: 812, Name: "000812 /usr/libexec/pcp/bin/pmcd -A"}),
+		pdu.NewInDom(60, 5): domain(pdu.Instance{ID: 1, Name: "000001 /sbin/init"},
+			pdu.Instance{ID: 812, Name: "000812 /usr/libexec/pcp/bin/pmcd -A"}),
 	}
 }
 
@@ -88,7 +92,8 @@ func startCollector(t *testing.T) (spec string, c *pmapitest.Collector) {
 	c.Labels = map[pmapitest.LabelKey][]pdu.LabelSet{}
 	for i, kind := range []string{"loopback", "ethernet", "ethernet"} {
 		key := pmapitest.LabelKey{Type: pdu.LabelInstances, Ident: uint32(pdu.NewInDom(60, 3))}
-		c.Labels[key] = append(c.Labels[key], must(pdu.NewLabelSet(pdu.Inst(i+1), pdu.LabelInstances, map[string]any{"type": kind}))(t))
+		c.Labels[key] = append(c.Labels[key],
+			must(pdu.NewLabelSet(pdu.Inst(i+1), pdu.LabelInstances, map[string]any{"type": kind}))(t))
 	}
 	for i, line := range strings.Split(strings.TrimSpace(collected), "\n") {
 		f := strings.Fields(line)
@@ -193,8 +198,12 @@ func (s *site) run(args ...string) (stdout, stderr string, exit int) {
 	writeFile(s.t, conf, "")
 	me := must(user.Current())(s.t)
 	getenv := environment("PCP_CONF", conf, "PCP_VAR_DIR", s.dir, "PCP_SYSCONF_DIR", s.dir, "PCP_ETC_DIR", s.dir,
-		"PCP_USER", cmp.Or(s.user, me.Username), "PCP_VERSION", s.version, "PMCD_SOCKET", cmp.Or(s.pmcd, "/nonexistent/socket"))
-	exit, known := Program{Getenv: getenv, Stdin: strings.NewReader(s.stdin), Stdout: &out, Stderr: &errs}.Run(s.t.Context(), args)
+		"PCP_USER", cmp.Or(s.user, me.Username), "PCP_VERSION", s.version, "PMCD_SOCKET",
+		cmp.Or(s.pmcd, "/nonexistent/socket"))
+	exit, known := Program{
+		Getenv: getenv, Stdin: strings.NewReader(s.stdin), Stdout: &out,
+		Stderr: &errs,
+	}.Run(s.t.Context(), args)
 	require.True(s.t, known, args)
 	return out.String(), errs.String(), exit
 }

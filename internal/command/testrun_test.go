@@ -12,7 +12,8 @@ import (
 func TestTestReport(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "x.conf", "x = a + 1\n")
-	writeFile(t, "x.test", "metric a 32 instant\ntest good\n given a 1\n expect x 2\ntest bad\n given a 1\n expect x 3\n")
+	writeFile(t, "x.test", "metric a 32 instant\ntest good\n given a 1\n expect x 2\ntest bad\n given a 1\n expect x "+
+		"3\n")
 	writeFile(t, "y.test", "nonsense\n")
 	s := &site{t: t, dir: t.TempDir()}
 	_, _, exit := s.run("test", "--junit", "report.xml", ".")

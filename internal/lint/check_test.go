@@ -31,7 +31,10 @@ func host() derived.CatalogMap {
 	add("single", pdu.TypeFloat, pdu.SemInstant, pdu.NoInDom, kbyte)
 	add("total", pdu.TypeU64, pdu.SemCounter, disks, pdu.Units{Count: 1})
 	add("busy", pdu.TypeU32, pdu.SemCounter, disks, pdu.Units{Time: 1, TimeScale: pdu.TimeMillisec})
-	for _, name := range []string{"disk.read", "disk.write", "disk.raw.read", "diskless.write", "mem.all", "mem.free", "swap.all"} {
+	for _, name := range []string{
+		"disk.read", "disk.write", "disk.raw.read", "diskless.write", "mem.all", "mem.free",
+		"swap.all",
+	} {
 		add(name, pdu.TypeU64, pdu.SemInstant, pdu.NoInDom, kbyte)
 	}
 	add("rss", pdu.TypeU64, pdu.SemInstant, pdu.NewInDom(60, 2), kbyte)
@@ -76,7 +79,10 @@ func TestCheck(t *testing.T) {
 		online     string // more of online
 	}{
 		{"chain of conditions", "x = ncpu > 8 ? 2 : ncpu > 4 ? 1 : 0", "x:24 nested-ternary", ""},
-		{"longer chain", "x = ncpu ? 3 : ncpu > 4 ? 2 : ncpu > 2 ? 1 : 0", "x:20 nested-ternary x:35 nested-ternary", ""},
+		{
+			"longer chain", "x = ncpu ? 3 : ncpu > 4 ? 2 : ncpu > 2 ? 1 : 0", "x:20 nested-ternary x:35 nested-ternary",
+			"",
+		},
 		{"condition in the middle", "x = ncpu ? procs ? 1 : 2 : 3", "", ""},
 		{"conditions in parentheses", "x = ncpu > 8 ? 2 : (ncpu > 4 ? (procs ? 3 : 1) : 0)", "", ""},
 
@@ -98,21 +104,27 @@ func TestCheck(t *testing.T) {
 		{"or", "x = ncpu || ncpu", "x:5 same-operands", ""},
 		{"branches", "x = ncpu ? free : free", "x:12 same-operands", ""},
 		{"sum, square", "x = free + free\ny = ncpu * ncpu", "", ""},
-		{"what differs", "x = free - swap\ny = instant(total[a]) / instant(total[b])\nz = rescale(free, \"byte\") - rescale(free, \"Kbyte\")\n" +
-			"a = matchinst(/a/, total) - matchinst(!/a/, total)\nb = -free - free\nc = max(total) - min(total)", "", ""},
+		{
+			"what differs", "x = free - swap\ny = instant(total[a]) / instant(total[b])\nz = rescale(free, \"byte\") - " +
+				"rescale(free, \"Kbyte\")\n" +
+				"a = matchinst(/a/, total) - matchinst(!/a/, total)\nb = -free - free\nc = max(total) - min(total)", "",
+			"",
+		},
 
 		{"same text", "x = 2 * free\ny = 2 * free", "y:0 same-expression", ""},
 		{"in another order", "x = ncpu * (free + swap)\ny = (swap + (free)) * ncpu", "y:0 same-expression", ""},
 		{
 			"comparison from the other side", "x = free < swap\ny = swap > free\nz = swap <= free\na = free >= swap",
-			"y:0 same-expression a:0 same-expression", "x:5 compare-scale y:5 compare-scale z:5 compare-scale a:5 compare-scale",
+			"y:0 same-expression a:0 same-expression",
+			"x:5 compare-scale y:5 compare-scale z:5 compare-scale a:5 compare-scale",
 		},
 		{"numbers as written", "x = free * 1.50\ny = 01.5 * free", "y:0 same-expression", ""},
 		{"names with the subtree", "x = free\ny = 2 * x\nz = 2 * derived.x", "z:0 same-expression", ""},
 		{"what is no other order", "x = free - swap\ny = swap - free\nz = free / swap\na = swap / free", "", ""},
 		{"types of numbers", "x = free * 2\ny = free * 2.0", "", ""},
 		{"two names of a number", "x = 5\ny = 5", "", ""},
-		{"other instance, other units", "x = total[a]\ny = total[b]\nz = mkconst(1, meta=free)\na = mkconst(1, meta=swap)", "", ""},
+		{"other instance, other units", "x = total[a]\ny = total[b]\nz = mkconst(1, meta=free)\na = mkconst(1, " +
+			"meta=swap)", "", ""},
 
 		{"condition that is a number", "x = 1 > 0 ? ncpu : procs", "x:0 constant-condition", ""},
 		{"and with a number", "x = ncpu && 1", "x:8 constant-condition", ""},
@@ -126,7 +138,8 @@ func TestCheck(t *testing.T) {
 
 		{"computed constant", "x = 2 * 3", "x:0 constant-expression", ""},
 		{"rescaled constant", "x = rescale(mkconst(1, units=Mbyte), \"byte\")", "x:0 constant-expression", ""},
-		{"constants", "x = 6\ny = -6\nz = mkconst(6, units=byte)\na = -(mkconst(6, units=byte))\nb = mkconst(1, meta=free)\nc = mkconst(1, indom=60.1) * 2", "", ""},
+		{"constants", "x = 6\ny = -6\nz = mkconst(6, units=byte)\na = -(mkconst(6, units=byte))\nb = mkconst(1, " +
+			"meta=free)\nc = mkconst(1, indom=60.1) * 2", "", ""},
 
 		{"times zero", "x = 0 * free\ny = free * -0.0", "x:0 always-zero y:0 always-zero", ""},
 		{"zero divided", "x = mkconst(0, type=u64) / free", "x:0 always-zero", ""},
@@ -135,13 +148,20 @@ func TestCheck(t *testing.T) {
 		{"divided by one", "x = free / 1", "", ""},
 
 		{
-			"truths counted", "x = count_sample(ncpu > 4)\ny = 1 + count_sample((ncpu > 4 && !procs), \"1min\")\nz = count(total > 5)\na = count(total != 0) by (/./)",
+			"truths counted", "x = count_sample(ncpu > 4)\ny = 1 + count_sample((ncpu > 4 && !procs), \"1min\")\nz = " +
+				"count(total > 5)\na = count(total != 0) by (/./)",
 			"x:0 count-of-condition y:4 count-of-condition z:0 count-of-condition a:0 count-of-condition", "",
 		},
-		{"truths of other definitions counted", "x = many\nmany = !ncpu\ny = count_sample(derived.x)", "y:0 count-of-condition", ""},
-		{"shares in place of percent", "x = nth_percentile_inst(load, 0.95)\ny = nth_percentile_sample(ncpu, .5, \"1min\")", "x:26 percentile-fraction y:28 percentile-fraction", ""},
-		{"percent", "x = nth_percentile_inst(load, 0)\ny = nth_percentile_inst(load, 1)\nz = nth_percentile_sample(ncpu, 99.9, \"1min\")", "", ""},
-		{"values counted", "x = count_sample(ncpu)\ny = count(total > 5 ? total : novalue())\nz = sum_sample(ncpu > 4)\na = count(total) > 4\nb = count(c)\nc = b", "", ""},
+		{
+			"truths of other definitions counted", "x = many\nmany = !ncpu\ny = count_sample(derived.x)",
+			"y:0 count-of-condition", "",
+		},
+		{"shares in place of percent", "x = nth_percentile_inst(load, 0.95)\ny = nth_percentile_sample(ncpu, .5, " +
+			"\"1min\")", "x:26 percentile-fraction y:28 percentile-fraction", ""},
+		{"percent", "x = nth_percentile_inst(load, 0)\ny = nth_percentile_inst(load, 1)\nz = " +
+			"nth_percentile_sample(ncpu, 99.9, \"1min\")", "", ""},
+		{"values counted", "x = count_sample(ncpu)\ny = count(total > 5 ? total : novalue())\nz = sum_sample(ncpu > " +
+			"4)\na = count(total) > 4\nb = count(c)\nc = b", "", ""},
 
 		{"guard of nothing", "x = defined(ncpu) ? free : swap", "x:8 unused-guard", ""},
 		{"guard of one of two", "x = defined(ncpu) && defined(free) ? free : swap", "x:8 unused-guard", ""},
@@ -149,7 +169,10 @@ func TestCheck(t *testing.T) {
 		{"guard of what another definition uses", "x = free / 2\ny = x / 2\nz = defined(free) ? y : swap", "", ""},
 		{"guard of a definition", "y = free / 2\nz = defined(derived.y) ? y : swap", "", ""},
 		{"guard for what is beside it", "x = defined(disk.read) ? disk.write + disk.raw.read : free", "", ""},
-		{"guard for what is elsewhere", "x = defined(disk.read) ? diskless.write + free : free / 2", "x:8 unused-guard", ""},
+		{
+			"guard for what is elsewhere", "x = defined(disk.read) ? diskless.write + free : free / 2", "x:8 unused-guard",
+			"",
+		},
 		{"guard twice", "x = defined(free) && defined(free) ? free : 0", "", ""},
 		{"whether there is one", "x = defined(free) ? 1 : 0\ny = defined(free)", "", ""},
 
@@ -157,8 +180,14 @@ func TestCheck(t *testing.T) {
 		{"the root twice", "derived.x = free / 2", "derived.x:-1 doubled-root", ""},
 		{"the root as a beginning", "derivedx.y = free / 2", "", ""},
 		{"wrong way round, not", "x = !defined(free) ? free / 2 : swap", "x:17 reversed-guard", ""},
-		{"wrong way round, one of two", "x = !(defined(free) || defined(swap)) ? free : swap / 2", "x:36 reversed-guard", ""},
-		{"wrong way round, or", "x = defined(free) || defined(swap) ? ncpu : free + swap", "x:40 reversed-guard x:47 reversed-guard", ""},
+		{
+			"wrong way round, one of two", "x = !(defined(free) || defined(swap)) ? free : swap / 2",
+			"x:36 reversed-guard", "",
+		},
+		{
+			"wrong way round, or", "x = defined(free) || defined(swap) ? ncpu : free + swap",
+			"x:40 reversed-guard x:47 reversed-guard", "",
+		},
 		{"asked again", "x = defined(free) ? free : (defined(free) ? ncpu : swap)", "", ""},
 
 		{"scales", "x = swap > free", "", "x:5 compare-scale"},
@@ -167,7 +196,10 @@ func TestCheck(t *testing.T) {
 		{"units", "x = free > ncpu\ny = free > mkconst(1, units=sec)", "", "x:5 compare-units y:5 compare-units"},
 		{"none and a count", "x = procs > ncpu", "", ""},
 
-		{"rate of a level", "x = rate(free)\ny = delta(free)", "", "x:0 change-of-non-counter y:0 change-of-non-counter"},
+		{
+			"rate of a level", "x = rate(free)\ny = delta(free)", "",
+			"x:0 change-of-non-counter y:0 change-of-non-counter",
+		},
 		{"rate of instant", "x = rate(instant(total))", "x:0 change-of-non-counter", ""},
 		{"change of a change", "x = delta(delta(total))", "x:0 change-of-non-counter", ""},
 		{"rate of a definition", "y = free\nx = rate(y)", "", "x:0 change-of-non-counter"},
@@ -176,9 +208,16 @@ func TestCheck(t *testing.T) {
 		{"instant of a rate", "x = instant(rate(total))", "x:0 instant-of-non-counter", ""},
 		{"instant of a counter", "x = instant(total)", "", ""},
 
-		{"rounded", "x = rescale(free, \"Mbyte\")\ny = rescale(signed, \"Gbyte\") + rescale(free, \"byte\")", "", "x:0 rescale-rounds y:0 rescale-rounds"},
-		{"rounded temperature", "x = rescale(ncpu * mkconst(1, units=\"temperature (C)\"), \"temperature (K)\")", "", "x:0 rescale-rounds"},
-		{"not rounded", "x = rescale(1.0 * free, \"Mbyte\")\ny = rescale(free, \"byte\")\nz = rescale(speed, \"Mbyte\")\na = rescale(single, \"Mbyte\")\nb = rescale(free, \"Kbyte\")", "", ""},
+		{
+			"rounded", "x = rescale(free, \"Mbyte\")\ny = rescale(signed, \"Gbyte\") + rescale(free, \"byte\")", "",
+			"x:0 rescale-rounds y:0 rescale-rounds",
+		},
+		{
+			"rounded temperature", "x = rescale(ncpu * mkconst(1, units=\"temperature (C)\"), \"temperature (K)\")", "",
+			"x:0 rescale-rounds",
+		},
+		{"not rounded", "x = rescale(1.0 * free, \"Mbyte\")\ny = rescale(free, \"byte\")\nz = rescale(speed, " +
+			"\"Mbyte\")\na = rescale(single, \"Mbyte\")\nb = rescale(free, \"Kbyte\")", "", ""},
 
 		{"name of a metric", "free = swap / 2", "", "free:-1 shadowed-name"},
 		{"name above a metric", "free.half = swap / 2", "", ""},
@@ -195,7 +234,8 @@ func TestCheck(t *testing.T) {
 			offline := checked(t, row.text, nil)
 			assert.Equal(t, row.want, strings.Join(offline, " "))
 			online := checked(t, row.text, host())
-			assert.ElementsMatch(t, append(strings.Fields(pairs(row.want)), strings.Fields(pairs(row.online))...), fieldsOf(online))
+			assert.ElementsMatch(t, append(strings.Fields(pairs(row.want)), strings.Fields(pairs(row.online))...),
+				fieldsOf(online))
 		})
 	}
 }
@@ -229,7 +269,10 @@ func TestSuggestions(t *testing.T) {
 	for _, w := range Check(defined(t, "x = fre + swap\ny = defined(fre) ? fre : swap\nz = nosuch + 1"), o) {
 		got = append(got, w.Definition.Name+" "+w.Message)
 	}
-	assert.Equal(t, []string{"x fre does not exist on this host; did you mean free?", "y fre does not exist on this host; did you mean free?"}, got)
+	assert.Equal(t, []string{
+		"x fre does not exist on this host; did you mean free?",
+		"y fre does not exist on this host; did you mean free?",
+	}, got)
 }
 
 // fakeHost is a host with two disks, three processes and no members of another domain.
@@ -237,13 +280,15 @@ type fakeHost struct{}
 
 func (fakeHost) Instances(d pdu.InDom) []string {
 	return map[pdu.InDom][]string{
-		pdu.NewInDom(60, 1): {"sda", "sdb"}, pdu.NewInDom(60, 2): {"0001 /sbin/init", "0020 /bin/pmcd -f", "0021 pmcd"}, pdu.NewInDom(60, 3): {},
+		pdu.NewInDom(60, 1): {"sda", "sdb"}, pdu.NewInDom(60, 2): {"0001 /sbin/init", "0020 /bin/pmcd -f", "0021 pmcd"},
+		pdu.NewInDom(60, 3): {},
 		pdu.NewInDom(60, 5): {"one"}, pdu.NewInDom(60, 6): {"a", "b", "c", "d", "e"},
 	}[d]
 }
 
 func (h fakeHost) HasInstance(d pdu.InDom, name string) bool {
-	return slices.ContainsFunc(h.Instances(d), func(whole string) bool { return name == whole || strings.HasPrefix(whole, name+" ") })
+	return slices.ContainsFunc(h.Instances(d),
+		func(whole string) bool { return name == whole || strings.HasPrefix(whole, name+" ") })
 }
 
 // What depends on what the host has.
@@ -253,25 +298,54 @@ func TestHost(t *testing.T) {
 		want       string
 	}{
 		{"an instance", "x = total[sda]\ny = rss[0020]\nz = rss[0001 /sbin/init]\na = (total + total)[sdb]", ""},
-		{"no such instance", "x = total[sdz]", "x:5 absent-instance: this host has no instance sdz of total: there are sda, sdb"},
-		{"of an expression", "x = 2 * (total + total)[sdz]", "x:19 absent-instance: this host has no instance sdz of (total + total): there are sda, sdb"},
-		{"a time", "x = rate(total[5m])", `x:10 absent-instance: this host has no instance 5m of total: a window is an operand, as in avg_sample(rate(x), "5m")`},
-		{"a time, of no counter", "x = rss[90s]", `x:3 absent-instance: this host has no instance 90s of rss: a window is an operand, as in avg_sample(x, "90s")`},
-		{"a time, of a singular metric", "x = free[5m]", `x:4 absent-instance: free is singular: it has no instances, and no value here; a window is an operand, as in avg_sample(x, "5m")`},
-		{"a time, of a singular counter", "x = (sum(total))[5m]", `x:12 absent-instance: (sum(total)) is singular: it has no instances, and no value here; a window is an operand, as in avg_sample(rate(x), "5m")`},
-		{"quotes", "x = total[\"sda\"]\ny = total['sdb']", `x:5 absent-instance: this host has no instance "sda" of total: write [sda], because quotes are part of the name` +
-			"\ny:5 absent-instance: this host has no instance 'sdb' of total: write [sdb], because quotes are part of the name"},
-		{"quotes around nothing that is there", "x = total[\"sdz\"]", `x:5 absent-instance: this host has no instance "sdz" of total: there are sda, sdb`},
+		{
+			"no such instance", "x = total[sdz]",
+			"x:5 absent-instance: this host has no instance sdz of total: there are sda, sdb",
+		},
+		{
+			"of an expression", "x = 2 * (total + total)[sdz]",
+			"x:19 absent-instance: this host has no instance sdz of (total + total): there are sda, sdb",
+		},
+		{"a time", "x = " +
+			"rate(total[5m])", `x:10 absent-instance: this host has no instance 5m of total: a window is an operand, as in avg_sample(rate(x), "5m")`},
+		{"a time, of no counter", "x = " +
+			"rss[90s]", `x:3 absent-instance: this host has no instance 90s of rss: a window is an operand, as in avg_sample(x, "90s")`},
+		{"a time, of a singular metric", "x = " +
+			"free[5m]", `x:4 absent-instance: free is singular: it has no instances, and no value here; a window is an operand, as in avg_sample(x, "5m")`},
+		{"a time, of a singular counter", "x = " +
+			"(sum(total))[5m]", `x:12 absent-instance: (sum(total)) is singular: it has no instances, and no value here; a window is an operand, as in avg_sample(rate(x), "5m")`},
+		{
+			"quotes", "x = total[\"sda\"]\ny = total['sdb']",
+			`x:5 absent-instance: this host has no instance "sda" of total: write [sda], because quotes are part of the name` +
+				"\ny:5 absent-instance: this host has no instance 'sdb' of total: write [sdb], because quotes are part " +
+				"of the name",
+		},
+		{
+			"quotes around nothing that is there", "x = total[\"sdz\"]",
+			`x:5 absent-instance: this host has no instance "sdz" of total: there are sda, sdb`,
+		},
 		{"no instances", "x = gone[a]", "x:4 absent-instance: this host has no instance a of gone: there are none"},
-		{"one instance, many", "x = one[two]\ny = five[two]", "x:3 absent-instance: this host has no instance two of one: there is one\n" +
-			"y:4 absent-instance: this host has no instance two of five: there are 5, such as a, b, c, d"},
+		{
+			"one instance, many", "x = one[two]\ny = five[two]",
+			"x:3 absent-instance: this host has no instance two of one: there is one\n" +
+				"y:4 absent-instance: this host has no instance two of five: there are 5, such as a, b, c, d",
+		},
 		{"instances that are not known", "x = unknown[a]\ny = matchinst(/a/, unknown)", ""},
-		{"a singular metric", "x = free[a]\ny = 2 * matchinst(!/a/, free)", "x:4 absent-instance: free is singular: it has no instances, and no value here\n" +
-			"y:15 matches-nothing: free is singular: it has no instances, and no value here"},
+		{
+			"a singular metric", "x = free[a]\ny = 2 * matchinst(!/a/, free)",
+			"x:4 absent-instance: free is singular: it has no instances, and no value here\n" +
+				"y:15 matches-nothing: free is singular: it has no instances, and no value here",
+		},
 
 		{"a pattern", "x = matchinst(/^sd[ab]$/, total)\ny = matchinst(!/sda/, total)", ""},
-		{"a pattern of nothing", "x = matchinst(/^nvme/, total)", "x:10 matches-nothing: this pattern matches no instance of total: there are sda, sdb"},
-		{"of all, which are left out", "x = matchinst(!/sd/, total)", "x:11 matches-nothing: this pattern matches every instance of total, so none is left: there are sda, sdb"},
+		{
+			"a pattern of nothing", "x = matchinst(/^nvme/, total)",
+			"x:10 matches-nothing: this pattern matches no instance of total: there are sda, sdb",
+		},
+		{
+			"of all, which are left out", "x = matchinst(!/sd/, total)",
+			"x:11 matches-nothing: this pattern matches every instance of total, so none is left: there are sda, sdb",
+		},
 		{
 			"behind the first blank", "x = sum(matchinst(/pmcd/, rss))",
 			`x:14 matches-nothing: this pattern matches no instance of rss: only the part before the first blank of a name is matched, of "0020 /bin/pmcd -f" only "0020"`,
@@ -282,11 +356,13 @@ func TestHost(t *testing.T) {
 
 		{
 			"of two subtrees", "x = mem.all - swap.all",
-			"x:8 unsigned-difference: mem.all - swap.all is unsigned (type U64): a result below zero becomes a huge number. For negative values multiply one side by 1.0",
+			"x:8 unsigned-difference: mem.all - swap.all is unsigned (type U64): a result below zero becomes a huge " +
+				"number. For negative values multiply one side by 1.0",
 		},
 		{
 			"through a definition", "y = mem.all / 2\nz = 2 * swap.all\nx = mem.all - z",
-			"x:8 unsigned-difference: mem.all - z is unsigned (type U64): a result below zero becomes a huge number. For negative values multiply one side by 1.0",
+			"x:8 unsigned-difference: mem.all - z is unsigned (type U64): a result below zero becomes a huge number. " +
+				"For negative values multiply one side by 1.0",
 		},
 		{"a part of a whole", "x = mem.all - mem.free\ny = mem.free\nz = mem.all - y\na = max(total) - min(total)", ""},
 		{"a number", "x = 100 - procs\ny = procs - 1", ""},
@@ -295,23 +371,31 @@ func TestHost(t *testing.T) {
 		{"guarded", "x = mem.all > swap.all ? mem.all - swap.all : 0 * mem.all + mem.free", "x:42 always-zero"},
 		{
 			"guarded by what exists", "x = defined(mem.all) ? mem.all - swap.all : free",
-			"x:27 unsigned-difference: mem.all - swap.all is unsigned (type U64): a result below zero becomes a huge number. For negative values multiply one side by 1.0",
+			"x:27 unsigned-difference: mem.all - swap.all is unsigned (type U64): a result below zero becomes a huge " +
+				"number. For negative values multiply one side by 1.0",
 		},
 
 		{
 			"per change", "x = 100 / delta(total)\ny = free / sum(rate(total))",
-			"x:4 zero-divisor: divides by delta(total), which is 0 when nothing has changed: the result is then not finite, and not served. Use default() or ?: to give another value" +
-				"\ny:5 zero-divisor: divides by sum(rate(total)), which is 0 when nothing has changed: the result is then not finite, and not served. Use default() or ?: to give another value",
+			"x:4 zero-divisor: divides by delta(total), which is 0 when nothing has changed: the result is then not " +
+				"finite, and not served. Use default() or ?: to give another value" +
+				"\ny:5 zero-divisor: divides by sum(rate(total)), which is 0 when nothing has changed: the result is " +
+				"then not finite, and not served. Use default() or ?: to give another value",
 		},
 		{
 			"per change by another name", "y = 100 * rate(total)\nx = 2 * (free / derived.y)",
-			"x:10 zero-divisor: divides by derived.y, which is 0 when nothing has changed: the result is then not finite, and not served. Use default() or ?: to give another value",
+			"x:10 zero-divisor: divides by derived.y, which is 0 when nothing has changed: the result is then not " +
+				"finite, and not served. Use default() or ?: to give another value",
 		},
 		{"two changes, 0 for 0", "x = delta(busy) / delta(total)\ny = rate(total)\nz = y / delta(total)", ""},
 		{"never 0", "x = 100 / (delta(total) + 1)\ny = 100 / ncpu\nz = free / swap", ""},
 		{"guarded change", "x = delta(total) == 0 ? 0.0 / 1 : 100 / delta(total)", "x:20 always-zero"},
-		{"what is finite", "x = free / delta(total) > 2\ny = !(free / sum(delta(total)))\nz = count(free / delta(total))\na = 2 / (free / delta(total))\n" +
-			"b = ncpu && free / sum(rate(total))\nc = free / sum(rate(total)) ? 1 : 2\nd = 0 / delta(total)", "d:0 always-zero"},
+		{
+			"what is finite", "x = free / delta(total) > 2\ny = !(free / sum(delta(total)))\nz = count(free / " +
+				"delta(total))\na = 2 / (free / delta(total))\n" +
+				"b = ncpu && free / sum(rate(total))\nc = free / sum(rate(total)) ? 1 : 2\nd = 0 / delta(total)",
+			"d:0 always-zero",
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var found []string

@@ -13,7 +13,8 @@ import (
 
 // What clients are to understand is told as far as some version of libpcp does not.
 func TestPortable(t *testing.T) {
-	const text = "a = sqrt(ncpu)\nb = ncpu > 1 ? free : 0\nc = a + procs\nd = ncpu > 1 ? free : novalue()\ne = rescale(mkconst(1, units=\"power (W)\"), \"power (mW)\")\n" +
+	const text = "a = sqrt(ncpu)\nb = ncpu > 1 ? free : 0\nc = a + procs\nd = ncpu > 1 ? free : novalue()\ne = " +
+		"rescale(mkconst(1, units=\"power (W)\"), \"power (mW)\")\n" +
 		"f = ncpu > 1 ? 1 : 0\ng = derived.c * 2\nncpu = 5\nh = ncpu * 3"
 	const ours = "a:0 b:18 c:0"
 	for _, row := range []struct {
@@ -28,7 +29,10 @@ func TestPortable(t *testing.T) {
 		{syntax.PCP7, nil, "a:0 a:5 b:0 c:0 d:0 f:0 h:0"}, // ncpu is a definition, as far as is known
 	} {
 		var found []string
-		for _, w := range Check(defined(t, text), Options{Catalog: row.catalog, Root: "derived", Portable: func(*derived.Definition) syntax.Support { return row.tolerated }}) {
+		for _, w := range Check(defined(t, text), Options{
+			Catalog: row.catalog, Root: "derived",
+			Portable: func(*derived.Definition) syntax.Support { return row.tolerated },
+		}) {
 			if w.Code == NotPortable {
 				found = append(found, fmt.Sprintf("%s:%d", w.Definition.Name, w.Offset))
 			}

@@ -21,7 +21,10 @@ func TestOnlyRegularFilesAreOpened(t *testing.T) {
 	link := filepath.Join(dir, "link")
 	require.NoError(t, os.Symlink("/dev/zero", link))
 	for _, path := range []string{fifo, link, dir, "/dev/full", "/dev/zero", "/dev/urandom", "/dev/null"} {
-		for name, flag := range map[string]int{"read": os.O_RDONLY, "write": os.O_WRONLY, "append": os.O_WRONLY | os.O_APPEND} {
+		for name, flag := range map[string]int{
+			"read": os.O_RDONLY, "write": os.O_WRONLY,
+			"append": os.O_WRONLY | os.O_APPEND,
+		} {
 			f, err := regular.Open(path, flag)
 			require.ErrorIs(t, err, regular.ErrNotRegular, "%s %s", name, path)
 			assert.Nil(t, f)

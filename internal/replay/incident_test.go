@@ -27,11 +27,16 @@ var (
 	loadDesc = pdu.Desc{PMID: pdu.NewPMID(60, 2, 0), Type: pdu.TypeFloat, InDom: loads, Sem: pdu.SemInstant}
 	ncpuDesc = pdu.Desc{PMID: pdu.NewPMID(60, 0, 32), Type: pdu.TypeU32, InDom: pdu.NoInDom, Sem: pdu.SemDiscrete}
 	busyDesc = pdu.Desc{
-		PMID: pdu.NewPMID(60, 0, 46), Type: pdu.TypeU64, InDom: disks, Sem: pdu.SemCounter, Units: pdu.Units{Time: 1, TimeScale: pdu.TimeMillisec},
+		PMID: pdu.NewPMID(60, 0, 46), Type: pdu.TypeU64, InDom: disks, Sem: pdu.SemCounter,
+		Units: pdu.Units{Time: 1, TimeScale: pdu.TimeMillisec},
 	}
-	readDesc = pdu.Desc{PMID: pdu.NewPMID(60, 0, 4), Type: pdu.TypeU64, InDom: disks, Sem: pdu.SemCounter, Units: pdu.Units{Count: 1}}
+	readDesc = pdu.Desc{
+		PMID: pdu.NewPMID(60, 0, 4), Type: pdu.TypeU64, InDom: disks, Sem: pdu.SemCounter,
+		Units: pdu.Units{Count: 1},
+	}
 	freeDesc = pdu.Desc{
-		PMID: pdu.NewPMID(60, 1, 58), Type: pdu.TypeU64, InDom: pdu.NoInDom, Sem: pdu.SemInstant, Units: pdu.Units{Space: 1, SpaceScale: pdu.SpaceKbyte},
+		PMID: pdu.NewPMID(60, 1, 58), Type: pdu.TypeU64, InDom: pdu.NoInDom, Sem: pdu.SemInstant,
+		Units: pdu.Units{Space: 1, SpaceScale: pdu.SpaceKbyte},
 	}
 )
 
@@ -60,7 +65,11 @@ func incident(t *testing.T, base string) {
 	host, err := pdu.NewLabelSet(pdu.NoInst, pdu.LabelContext, map[string]any{"hostname": "web1.example"})
 	require.NoError(t, err)
 	require.NoError(t, w.Labels(night, math.MaxUint32, pdu.LabelContext, []pdu.LabelSet{host}))
-	require.NoError(t, w.InDom(night, loads, []pdu.Instance{{ID: 1, Name: "1 minute"}, {ID: 5, Name: "5 minute"}, {ID: 15, Name: "15 minute"}}))
+	require.NoError(t, w.InDom(night, loads, []pdu.Instance{
+		{ID: 1, Name: "1 minute"},
+		{ID: 5, Name: "5 minute"},
+		{ID: 15, Name: "15 minute"},
+	}))
 	three := []pdu.Instance{{ID: 0, Name: "sda"}, {ID: 1, Name: "sdb"}, {ID: 2, Name: "sdc"}}
 	require.NoError(t, w.InDom(night, disks, three[:2]))
 

@@ -106,7 +106,10 @@ func TestPlay(t *testing.T) {
 			"values between records",
 			Options{Start: at(11, 55), End: at(12, 5), Every: 5 * time.Second},
 			[]string{"reads = sum(disk.dev.read)", "load = max(kernel.all.load)"},
-			[]string{"02:11:55  reads 2895  load 0.3", "02:12:00  reads 3144  load 1.64", "02:12:05  reads 3397  load 1.64"},
+			[]string{
+				"02:11:55  reads 2895  load 0.3", "02:12:00  reads 3144  load 1.64",
+				"02:12:05  reads 3397  load 1.64",
+			},
 		},
 		{
 			"nothing beyond a mark, and a third disk behind it",
@@ -135,14 +138,26 @@ func TestPlay(t *testing.T) {
 		{
 			"since the last look",
 			Options{Start: at(12, 0), End: at(14, 0), Every: time.Minute},
-			[]string{"n = count_sample(max(kernel.all.load))", "change = sum_sample(sum(delta(disk.dev.read)))", "reads = sum(disk.dev.read)"},
-			[]string{"02:12:00  n 1  change 499  reads 3144", "02:13:00  n 6  change 3038  reads 6182", "02:14:00  n 6  change 3040  reads 9222"},
+			[]string{
+				"n = count_sample(max(kernel.all.load))", "change = sum_sample(sum(delta(disk.dev.read)))",
+				"reads = sum(disk.dev.read)",
+			},
+			[]string{
+				"02:12:00  n 1  change 499  reads 3144", "02:13:00  n 6  change 3038  reads 6182",
+				"02:14:00  n 6  change 3040  reads 9222",
+			},
 		},
 		{
 			"instances by name",
 			Options{Start: at(22, 10), End: at(22, 20)},
-			[]string{`some = matchinst(/[bc]$/, disk.dev.read)`, "one = disk.dev.read[sdc]", "all = sum(disk.dev.read) by (/^(sd)/)"},
-			[]string{"02:22:10  some sdb:45 sdc:4  one sdc:4  all sd:81", "02:22:20  some sdb:72 sdc:6  one sdc:6  all sd:122"},
+			[]string{
+				`some = matchinst(/[bc]$/, disk.dev.read)`, "one = disk.dev.read[sdc]",
+				"all = sum(disk.dev.read) by (/^(sd)/)",
+			},
+			[]string{
+				"02:22:10  some sdb:45 sdc:4  one sdc:4  all sd:81",
+				"02:22:20  some sdb:72 sdc:6  one sdc:6  all sd:122",
+			},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -154,9 +169,11 @@ func TestPlay(t *testing.T) {
 
 // A window that has no sample left has no value: it is not as old as the archive.
 func TestWindowsEnd(t *testing.T) {
-	rows, _ := play(t, Options{Start: at(22, 31), End: at(22, 35), Every: time.Second}, `peak = max_sample(mem.util.available, "3s")`)
+	rows, _ := play(t, Options{Start: at(22, 31), End: at(22, 35), Every: time.Second},
+		`peak = max_sample(mem.util.available, "3s")`)
 	assert.Equal(t, []string{
-		"02:22:31  peak 7.865e+06", "02:22:32  peak 7.865e+06", "02:22:33  peak 7.865e+06", "02:22:34  peak -", "02:22:35  peak -",
+		"02:22:31  peak 7.865e+06", "02:22:32  peak 7.865e+06", "02:22:33  peak 7.865e+06", "02:22:34  peak -",
+		"02:22:35  peak -",
 	}, rows)
 }
 
@@ -175,7 +192,8 @@ func TestVersions(t *testing.T) {
 
 func TestTicks(t *testing.T) {
 	_, p := play(t, Options{Start: at(10, 0), End: at(20, 0), Every: time.Hour},
-		`a = max_sample(mem.util.available, "1min")`, `b = max_sample(max(kernel.all.load) / hinv.ncpu, "10min", "1min")`)
+		`a = max_sample(mem.util.available, "1min")`,
+		`b = max_sample(max(kernel.all.load) / hinv.ncpu, "10min", "1min")`)
 	var all []string
 	for _, ticks := range p.Ticks() {
 		all = append(all, fmt.Sprint(ticks.Recorded, " of ", ticks.Possible))
@@ -200,14 +218,17 @@ func TestPlayEnds(t *testing.T) {
 // What was not sampled when somebody had enough is not sampled when the archive is played again.
 func TestPlayAgain(t *testing.T) {
 	source := NewSource(open(t))
-	p := NewPlayer(source, watching(t, source, "load = kernel.all.load"), watching(t, source, "busy = rate(disk.dev.avactive)"))
-	require.NoError(t, p.Play(t.Context(), Options{Start: at(1, 0), End: at(3, 0)}, func(*session.Session, time.Time) error { return ErrEnough }))
+	p := NewPlayer(source, watching(t, source, "load = kernel.all.load"),
+		watching(t, source, "busy = rate(disk.dev.avactive)"))
+	require.NoError(t, p.Play(t.Context(), Options{Start: at(1, 0), End: at(3, 0)},
+		func(*session.Session, time.Time) error { return ErrEnough }))
 	n := 0
-	require.NoError(t, p.Play(t.Context(), Options{Start: at(10, 0), End: at(12, 0)}, func(_ *session.Session, taken time.Time) error {
-		n++
-		assert.False(t, taken.Before(at(10, 0)), taken)
-		return nil
-	}))
+	require.NoError(t, p.Play(t.Context(), Options{Start: at(10, 0), End: at(12, 0)},
+		func(_ *session.Session, taken time.Time) error {
+			n++
+			assert.False(t, taken.Before(at(10, 0)), taken)
+			return nil
+		}))
 	assert.Positive(t, n)
 }
 
@@ -218,9 +239,15 @@ func TestPlayRounds(t *testing.T) {
 	w, err := writer.Create(base, writer.Label{Version: 3, PID: 1, Start: night, Host: "web1.example", TimeZone: "UTC"})
 	require.NoError(t, err)
 	require.NoError(t, w.Metric(ncpuDesc, "hinv.ncpu"))
-	userDesc := pdu.Desc{PMID: pdu.NewPMID(60, 0, 20), Type: pdu.TypeU64, InDom: pdu.NoInDom, Sem: pdu.SemCounter, Units: busyDesc.Units}
+	userDesc := pdu.Desc{
+		PMID: pdu.NewPMID(60, 0, 20), Type: pdu.TypeU64, InDom: pdu.NoInDom, Sem: pdu.SemCounter,
+		Units: busyDesc.Units,
+	}
 	require.NoError(t, w.Metric(userDesc, "kernel.all.cpu.user"))
-	sysDesc := pdu.Desc{PMID: pdu.NewPMID(60, 0, 22), Type: pdu.TypeU64, InDom: pdu.NoInDom, Sem: pdu.SemCounter, Units: busyDesc.Units}
+	sysDesc := pdu.Desc{
+		PMID: pdu.NewPMID(60, 0, 22), Type: pdu.TypeU64, InDom: pdu.NoInDom, Sem: pdu.SemCounter,
+		Units: busyDesc.Units,
+	}
 	require.NoError(t, w.Metric(sysDesc, "kernel.all.cpu.sys"))
 	usedDesc := pdu.Desc{PMID: pdu.NewPMID(58, 0, 6), Type: pdu.TypeU64, InDom: pdu.NoInDom, Sem: pdu.SemInstant}
 	require.NoError(t, w.Metric(usedDesc, "mem.util.used"))
@@ -247,19 +274,32 @@ func TestPlayRounds(t *testing.T) {
 		line string
 		want []string
 	}{
-		{"sys = rate(kernel.all.cpu.sys) / hinv.ncpu", []string{"02:00:00.002  sys -", "02:01:00.002  sys 0.25", "02:02:00.002  sys 0.25"}},
-		{"ratio = rate(kernel.all.cpu.user) / rate(kernel.all.cpu.sys)", []string{"02:00:00.005  ratio -", "02:01:00.005  ratio 2", "02:02:00.005  ratio -"}},
-		{"used = 1 + mem.util.used - mem.util.free", []string{"02:00:00.009  used 1", "02:01:00.009  used 1", "02:02:00.009  used -"}},
-		{`peak = mem.util.used / max_sample(mem.util.free, "1min")`, []string{"02:00:00.009  peak 1", "02:01:00.009  peak 1", "02:02:00.009  peak -"}},
+		{
+			"sys = rate(kernel.all.cpu.sys) / hinv.ncpu",
+			[]string{"02:00:00.002  sys -", "02:01:00.002  sys 0.25", "02:02:00.002  sys 0.25"},
+		},
+		{
+			"ratio = rate(kernel.all.cpu.user) / rate(kernel.all.cpu.sys)",
+			[]string{"02:00:00.005  ratio -", "02:01:00.005  ratio 2", "02:02:00.005  ratio -"},
+		},
+		{
+			"used = 1 + mem.util.used - mem.util.free",
+			[]string{"02:00:00.009  used 1", "02:01:00.009  used 1", "02:02:00.009  used -"},
+		},
+		{
+			`peak = mem.util.used / max_sample(mem.util.free, "1min")`,
+			[]string{"02:00:00.009  peak 1", "02:01:00.009  peak 1", "02:02:00.009  peak -"},
+		},
 		{"cpus = 2 * hinv.ncpu", []string{"02:00:00  cpus 4", "02:01:00  cpus 4", "02:02:00  cpus 4"}},
 	} {
 		source := NewSource(a)
 		var rows []string
 		p := NewPlayer(source, watching(t, source, test.line))
-		require.NoError(t, p.Play(t.Context(), Options{Start: night, End: at(3, 0)}, func(s *session.Session, at time.Time) error {
-			rows = append(rows, row(s, at))
-			return nil
-		}))
+		require.NoError(t, p.Play(t.Context(), Options{Start: night, End: at(3, 0)},
+			func(s *session.Session, at time.Time) error {
+				rows = append(rows, row(s, at))
+				return nil
+			}))
 		assert.Equal(t, test.want, rows)
 	}
 }

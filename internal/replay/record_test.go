@@ -89,26 +89,30 @@ func next(t *testing.T, c *archive.Context, id pdu.PMID) *archive.Record {
 // What was written has the values that are played, as the agent would serve them.
 func TestRecord(t *testing.T) {
 	lines := []string{
-		"busy = rate(disk.dev.avactive)", "load = max(kernel.all.load) / hinv.ncpu", `kind = sum(rate(disk.dev.read)) by (letter=/(.)$/)`,
+		"busy = rate(disk.dev.avactive)", "load = max(kernel.all.load) / hinv.ncpu",
+		`kind = sum(rate(disk.dev.read)) by (letter=/(.)$/)`,
 		`peak = max_sample(busy, "1min")`, "wrong = no.such", "inf = mem.util.available / 0",
 	}
 	ids, err := identity.Load("", 510)
 	require.NoError(t, err)
 	made, report, err := record(t, open(t), &Recording{PID: 1, IDs: ids}, lines...)
 	require.NoError(t, err)
-	assert.Equal(t, []LeftOut{{Name: "wrong", Why: "Semantic error: derived metric wrong: operand no.such: Unknown operand metric", LacksOperands: true}}, report.LeftOut)
+	assert.Equal(t, []LeftOut{{Name: "wrong", Why: "Semantic error: derived metric wrong: operand no.such: Unknown " +
+		"operand metric", LacksOperands: true}}, report.LeftOut)
 	assert.Len(t, report.NewPMIDs, 5)
 	assert.Len(t, report.Metrics, 5)
 	_, again, err := record(t, open(t), &Recording{PID: 1, IDs: ids}, lines...)
 	require.NoError(t, err)
 	assert.Empty(t, again.NewPMIDs)
 	label := made.LogLabels()[0]
-	assert.Equal(t, []any{3, 1, "web1.example", ":Etc/UTC"}, []any{label.Version, label.PID, label.Host, label.ZoneInfo})
+	assert.Equal(t, []any{3, 1, "web1.example", ":Etc/UTC"},
+		[]any{label.Version, label.PID, label.Host, label.ZoneInfo})
 
 	busy, kind := idOf(t, made, "derived.busy"), idOf(t, made, "derived.kind")
 	desc, err := made.Desc(t.Context(), busy)
 	require.NoError(t, err)
-	assert.Equal(t, pdu.Desc{PMID: pdu.NewPMID(510, 1, 0), Type: pdu.TypeDouble, InDom: disks, Sem: pdu.SemInstant}, desc)
+	assert.Equal(t, pdu.Desc{PMID: pdu.NewPMID(510, 1, 0), Type: pdu.TypeDouble, InDom: disks, Sem: pdu.SemInstant},
+		desc)
 	text, err := made.Text(t.Context(), uint32(busy), pdu.TextPMID|pdu.TextHelp)
 	require.NoError(t, err)
 	assert.Equal(t, "busy = rate(disk.dev.avactive)\n\nDefined in /etc/site.conf, line 1.", text)
@@ -135,22 +139,24 @@ func TestRecord(t *testing.T) {
 	want := watching(t, source, lines[0], lines[1], lines[2], lines[3])
 	c.Rewind(night)
 	n := 0
-	require.NoError(t, NewPlayer(source, want).Play(t.Context(), Options{Start: night, End: at(30, 0)}, func(s *session.Session, at time.Time) error {
-		r := next(t, c, busy)
-		require.Equal(t, at, r.Time)
-		for _, m := range s.Set().Metrics() {
-			id := idOf(t, made, "derived."+m.Name)
-			i := slices.IndexFunc(r.Sets, func(set pdu.Column) bool { return set.PMID == id })
-			require.GreaterOrEqual(t, i, 0)
-			v := s.Value(m).OnlyFinite()
-			assert.Equal(t, []any{v.Code, append([]uint64{}, v.Bits...)}, []any{r.Sets[i].Code, append([]uint64{}, r.Sets[i].Bits...)}, "%s at %s", m.Name, at)
-			if v.Insts != nil && v.Len() > 0 {
-				assert.Equal(t, v.Insts.IDs(), r.Sets[i].Insts)
+	require.NoError(t, NewPlayer(source, want).Play(t.Context(), Options{Start: night, End: at(30, 0)},
+		func(s *session.Session, at time.Time) error {
+			r := next(t, c, busy)
+			require.Equal(t, at, r.Time)
+			for _, m := range s.Set().Metrics() {
+				id := idOf(t, made, "derived."+m.Name)
+				i := slices.IndexFunc(r.Sets, func(set pdu.Column) bool { return set.PMID == id })
+				require.GreaterOrEqual(t, i, 0)
+				v := s.Value(m).OnlyFinite()
+				assert.Equal(t, []any{v.Code, append([]uint64{}, v.Bits...)},
+					[]any{r.Sets[i].Code, append([]uint64{}, r.Sets[i].Bits...)}, "%s at %s", m.Name, at)
+				if v.Insts != nil && v.Len() > 0 {
+					assert.Equal(t, v.Insts.IDs(), r.Sets[i].Insts)
+				}
+				n += v.Len()
 			}
-			n += v.Len()
-		}
-		return nil
-	}))
+			return nil
+		}))
 	assert.Greater(t, n, 1000)
 
 	inf := idOf(t, made, "derived.inf")
@@ -176,7 +182,8 @@ func TestRecordWithoutInstances(t *testing.T) {
 	in, err := archive.Open(base)
 	require.NoError(t, err)
 	defer in.Close()
-	made, report, err := record(t, in, &Recording{Options: Options{Start: night, End: at(2, 0)}}, "twice = disk.dev.read * 2", "free = mem.util.available / 1024")
+	made, report, err := record(t, in, &Recording{Options: Options{Start: night, End: at(2, 0)}},
+		"twice = disk.dev.read * 2", "free = mem.util.available / 1024")
 	require.NoError(t, err)
 	assert.Len(t, report.Metrics, 2)
 	assert.Len(t, times(t, made, idOf(t, made, "derived.free")), 3)
@@ -184,10 +191,12 @@ func TestRecordWithoutInstances(t *testing.T) {
 
 // Each metric is written at the records that hold one of its operands, once a round of pmlogger.
 func TestRecordsOfTwoTimers(t *testing.T) {
-	made, _, err := record(t, open(t), &Recording{Options: Options{Start: at(20, 0), End: at(23, 0)}}, "busy = rate(disk.dev.avactive)", "free = mem.util.available / 1024",
+	made, _, err := record(t, open(t), &Recording{Options: Options{Start: at(20, 0), End: at(23, 0)}},
+		"busy = rate(disk.dev.avactive)", "free = mem.util.available / 1024",
 		"both = mem.util.available / max(kernel.all.load)")
 	require.NoError(t, err)
-	assert.Equal(t, []string{"20:30.5", "21:30.5", "21:51 mark", "22:30.5"}, times(t, made, idOf(t, made, "derived.free")))
+	assert.Equal(t, []string{"20:30.5", "21:30.5", "21:51 mark", "22:30.5"},
+		times(t, made, idOf(t, made, "derived.free")))
 	busy := strings.Join(times(t, made, idOf(t, made, "derived.busy")), " ")
 	assert.Contains(t, busy, "20:20 20:30 20:40")
 	both := strings.Join(times(t, made, idOf(t, made, "derived.both")), " ")
@@ -195,9 +204,13 @@ func TestRecordsOfTwoTimers(t *testing.T) {
 }
 
 func TestRecordAtIntervals(t *testing.T) {
-	made, _, err := record(t, open(t), &Recording{Options: Options{Start: at(20, 0), End: at(23, 0), Every: time.Minute}}, "free = mem.util.available / 1024")
+	made, _, err := record(t, open(t), &Recording{Options: Options{
+		Start: at(20, 0), End: at(23, 0),
+		Every: time.Minute,
+	}}, "free = mem.util.available / 1024")
 	require.NoError(t, err)
-	assert.Equal(t, []string{"20:00", "21:00", "21:51 mark", "22:00", "23:00"}, times(t, made, idOf(t, made, "derived.free")))
+	assert.Equal(t, []string{"20:00", "21:00", "21:51 mark", "22:00", "23:00"},
+		times(t, made, idOf(t, made, "derived.free")))
 }
 
 // What an archive has already keeps its numbers, and is written only if that is asked for.
@@ -211,11 +224,13 @@ func TestReplace(t *testing.T) {
 	_, report, err := record(t, made, &Recording{}, "busy = 1", "kind = 2")
 	require.ErrorIs(t, err, ErrNothing)
 	assert.Equal(t, []LeftOut{
-		{Name: "busy", Why: "the archive already has it", Recorded: true}, {Name: "kind", Why: "the archive already has it", Recorded: true},
+		{Name: "busy", Why: "the archive already has it", Recorded: true},
+		{Name: "kind", Why: "the archive already has it", Recorded: true},
 	}, report.LeftOut)
 	_, report, err = record(t, made, &Recording{Replace: true}, "busy = 1", "kind = 2", "busy.more = 3")
 	require.ErrorIs(t, err, ErrNothing)
-	assert.Equal(t, "the archive has it with different metadata: DOUBLE instant none 60.1, not U32 discrete none PM_INDOM_NULL", report.LeftOut[0].Why)
+	assert.Equal(t, "the archive has it with different metadata: DOUBLE instant none 60.1, not U32 discrete none "+
+		"PM_INDOM_NULL", report.LeftOut[0].Why)
 }
 
 // A PMID that is another metric's in the archive is not given to a second one.
@@ -231,7 +246,10 @@ func TestRecordWithoutConfusion(t *testing.T) {
 }
 
 func TestRecordIntoNowhere(t *testing.T) {
-	r := &Recording{In: open(t), Out: filepath.Join(t.TempDir(), "no", "out"), Options: Options{Start: night, End: at(1, 0)}}
+	r := &Recording{
+		In: open(t), Out: filepath.Join(t.TempDir(), "no", "out"),
+		Options: Options{Start: night, End: at(1, 0)},
+	}
 	var err error
 	r.IDs, err = identity.Load("", 510)
 	require.NoError(t, err)

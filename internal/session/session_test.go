@@ -22,8 +22,9 @@ import (
 )
 
 var (
-	loadID, countID, binID, ioID = pdu.NewPMID(60, 0, 0), pdu.NewPMID(60, 0, 1), pdu.NewPMID(60, 0, 2), pdu.NewPMID(3, 0, 0)
-	binDom, procDom              = pdu.NewInDom(60, 1), pdu.NewInDom(3, 9)
+	loadID, countID, binID, ioID = pdu.NewPMID(60, 0, 0), pdu.NewPMID(60, 0, 1), pdu.NewPMID(60, 0, 2), pdu.NewPMID(3,
+		0, 0)
+	binDom, procDom = pdu.NewInDom(60, 1), pdu.NewInDom(3, 9)
 )
 
 // collector is a pmcd with some metrics, and what its only client has sent it.
@@ -36,7 +37,9 @@ type collector struct {
 
 func newCollector(t *testing.T) *collector {
 	t.Helper()
-	metric := func(name string, id pdu.PMID, typ pdu.Type, d pdu.InDom, sem pdu.Semantics, values ...pdu.Value) pmapitest.Metric {
+	metric := func(name string, id pdu.PMID, typ pdu.Type, d pdu.InDom, sem pdu.Semantics,
+		values ...pdu.Value,
+	) pmapitest.Metric {
 		return pmapitest.Metric{Name: name, Desc: pdu.Desc{PMID: id, Type: typ, InDom: d, Sem: sem}, Values: values}
 	}
 	c := &collector{done: make(chan struct{}), Collector: pmapitest.Collector{
@@ -44,7 +47,8 @@ func newCollector(t *testing.T) *collector {
 		Metrics: []pmapitest.Metric{
 			metric("up.load", loadID, pdu.TypeDouble, pdu.NoInDom, pdu.SemInstant, pdu.DoubleValue(pdu.NoInst, 0.5)),
 			metric("up.count", countID, pdu.TypeU64, pdu.NoInDom, pdu.SemCounter, pdu.Uint64Value(pdu.NoInst, 100)),
-			metric("up.bin", binID, pdu.Type32, binDom, pdu.SemInstant, pdu.Int32Value(1, 10), pdu.Int32Value(2, -20), pdu.Int32Value(3, 30)),
+			metric("up.bin", binID, pdu.Type32, binDom, pdu.SemInstant, pdu.Int32Value(1, 10), pdu.Int32Value(2, -20),
+				pdu.Int32Value(3, 30)),
 			metric("proc.io", ioID, pdu.TypeU64, procDom, pdu.SemCounter, pdu.Uint64Value(1, 7), pdu.Uint64Value(2, 8)),
 		},
 		InDoms: map[pdu.InDom]pmapitest.InDom{
@@ -146,14 +150,16 @@ func TestLookUp(t *testing.T) {
 	for _, m := range received[*pdu.PMNSNames](t, u) {
 		asked = append(asked, m.Names...)
 	}
-	assert.Equal(t, []string{"no.such", "proc.io", "up.bin", "up.load", "up.more"}, asked, "each once, and none of our own")
+	assert.Equal(t, []string{"no.such", "proc.io", "up.bin", "up.load", "up.more"}, asked,
+		"each once, and none of our own")
 	_, err = LookUp(t.Context(), u.conn, defs)
 	assert.Error(t, err)
 }
 
 func TestSession(t *testing.T) {
 	c := newCollector(t)
-	s := newSession(t, c, "change = delta(up.count)", "bins = up.bin * 2", "one = up.bin[two]", "some = matchinst(/^t/, up.bin)",
+	s := newSession(t, c, "change = delta(up.count)", "bins = up.bin * 2", "one = up.bin[two]",
+		"some = matchinst(/^t/, up.bin)",
 		"each = mkconst(7, indom=60.1)", "broken = no.such", "nested = sum(bins)")
 	assert.Equal(t, 1, s.History())
 	assert.True(t, s.Time().IsZero())
@@ -249,7 +255,8 @@ func TestSessionWatch(t *testing.T) {
 // Functions over time have the samples of their ticks, and rates those of the samples that are taken besides.
 func TestSessionOfWindows(t *testing.T) {
 	c := newCollector(t)
-	s := newSession(t, c, `peak = max_sample(up.load, "0.2", "0.1")`, "change = delta(up.count)", `both = count_sample(up.bin, "0.1", "0.1") + up.bin`)
+	s := newSession(t, c, `peak = max_sample(up.load, "0.2", "0.1")`, "change = delta(up.count)",
+		`both = count_sample(up.bin, "0.1", "0.1") + up.bin`)
 	assert.Equal(t, 200*time.Millisecond, s.Span())
 	require.NoError(t, s.Sample(t.Context(), time.Now()))
 	peak, _ := s.Set().Lookup("peak")
@@ -272,7 +279,8 @@ func TestSessionOfWindows(t *testing.T) {
 // As in a unit test, a window has the first sample of each of its intervals, and no other ticks.
 func TestSessionThatTicksAtSamples(t *testing.T) {
 	c := newCollector(t)
-	s := newSession(t, c, `seconds = count_sample(up.load, "1min", "1s")`, `pairs = count_sample(up.load, "1min", "2s")`, "new = count_sample(up.load)")
+	s := newSession(t, c, `seconds = count_sample(up.load, "1min", "1s")`,
+		`pairs = count_sample(up.load, "1min", "2s")`, "new = count_sample(up.load)")
 	s.TickAtSamples()
 	s.Watch(s.Set().Metrics()...)
 	assert.Zero(t, s.Span())

@@ -31,18 +31,38 @@ func TestWindow(t *testing.T) {
 		{"after the start", Options{Start: "30min"}, "14 22:43:20.25", "15 23:13:20.5", ""},
 		{"before the end", Options{Start: "-1hour"}, "15 22:13:20.5", "15 23:13:20.5", ""},
 		{"blanks and a plus", Options{Start: " + 10 min "}, "14 22:23:20.25", "15 23:13:20.5", ""},
-		{"the end is after the start of the window", Options{Start: "1h", End: "30m"}, "14 23:13:20.25", "14 23:43:20.25", ""},
+		{
+			"the end is after the start of the window",
+			Options{Start: "1h", End: "30m"},
+			"14 23:13:20.25",
+			"14 23:43:20.25", "",
+		},
 		{"both counted from the end", Options{Start: "1h", End: "-30m"}, "14 23:13:20.25", "15 22:43:20.5", ""},
 		{"longer than there is", Options{Start: "-2days", End: "3d"}, "14 22:13:20.25", "15 23:13:20.5", ""},
 		{"nothing but the end", Options{Start: "-0"}, "15 23:13:20.5", "15 23:13:20.5", ""},
 		{"aligned", Options{Align: "1hour"}, "14 23:00:00", "15 23:13:20.5", ""},
 		{"aligned to days of UTC", Options{Align: "1day"}, "15 00:00:00", "15 23:13:20.5", ""},
 		{"aligned, then the end", Options{Start: "2h", End: "1h", Align: "1h"}, "15 01:00:00", "15 02:00:00", ""},
-		{"aligned, then the origin", Options{Start: "10s", Align: "1min", Origin: "30s"}, "14 22:14:00", "15 23:13:20.5", "14 22:15:00"},
+		{
+			"aligned, then the origin",
+			Options{Start: "10s", Align: "1min", Origin: "30s"},
+			"14 22:14:00",
+			"15 23:13:20.5", "14 22:15:00",
+		},
 		{"origin after the start", Options{Origin: "10min"}, "14 22:13:20.25", "15 23:13:20.5", "14 22:23:20.25"},
-		{"origin before the end", Options{End: "1h", Origin: "-10min"}, "14 22:13:20.25", "14 23:13:20.25", "14 23:03:20.25"},
+		{
+			"origin before the end",
+			Options{End: "1h", Origin: "-10min"},
+			"14 22:13:20.25", "14 23:13:20.25",
+			"14 23:03:20.25",
+		},
 		{"origin at the end", Options{Origin: "-0"}, "14 22:13:20.25", "15 23:13:20.5", "15 23:13:20.5"},
-		{"origin after the end", Options{End: "1h", Origin: "2h"}, "14 22:13:20.25", "14 23:13:20.25", "14 23:13:20.25"},
+		{
+			"origin after the end",
+			Options{End: "1h", Origin: "2h"},
+			"14 22:13:20.25", "14 23:13:20.25",
+			"14 23:13:20.25",
+		},
 		{"origin before the start", Options{Start: "1h", Origin: "@2023-11-14"}, "14 23:13:20.25", "15 23:13:20.5", ""},
 		{"time of the next day", Options{Start: "@10:00"}, "15 10:00:00", "15 23:13:20.5", ""},
 		{"time of the same day", Options{Start: "@22:30"}, "14 22:30:00", "15 23:13:20.5", ""},
@@ -130,14 +150,22 @@ func TestErrors(t *testing.T) {
 		want string
 	}{
 		{Options{Start: "bad"}, `-S: "bad" is not valid at character 1: want a number and a unit, such as 30s, 5min or 1hour30min, or a date and time behind @`},
-		{Options{End: "4minutes 30mumble"}, `-T: "4minutes 30mumble" is not valid at character 12: want a number and a unit`},
+		{
+			Options{End: "4minutes 30mumble"},
+			`-T: "4minutes 30mumble" is not valid at character 12: want a number and a unit`,
+		},
 		{Options{Origin: "-5x"}, `-O: "-5x" is not valid at character 3: want a number`},
 		{Options{Align: "0"}, `-A: "0" is not valid at character 1: want a number`},
 		{Options{Align: "x"}, `-A: "x" is not valid at character 1: `},
 		{Options{Start: "999999999days"}, "longer than 292 years"},
-		{Options{Start: "2days"}, "-S: the window begins at 2023-11-16 22:13:20 UTC, after the end of the archive at 2023-11-15 23:13:20 UTC"},
-		{Options{Start: "1h", End: "@2023-11-14"}, "-T: the window ends at 2023-11-14 00:00:00 UTC, before it begins at 2023-11-14 23:13:20 UTC"},
-		{Options{Start: "@ bad"}, `-S: "@ bad" is not valid at character 3: want a time, such as 13:10, 2026-11-28 07:36:36, Sat Nov 28 07:36:36 2026, yesterday 13:10 or now`},
+		{Options{Start: "2days"}, "-S: the window begins at 2023-11-16 22:13:20 UTC, after the end of the archive at " +
+			"2023-11-15 23:13:20 UTC"},
+		{
+			Options{Start: "1h", End: "@2023-11-14"},
+			"-T: the window ends at 2023-11-14 00:00:00 UTC, before it begins at 2023-11-14 23:13:20 UTC",
+		},
+		{Options{Start: "@ " +
+			"bad"}, `-S: "@ bad" is not valid at character 3: want a time, such as 13:10, 2026-11-28 07:36:36, Sat Nov 28 07:36:36 2026, yesterday 13:10 or now`},
 		{Options{Start: "@13:61"}, `character 2: the minute is out of range`},
 		{Options{Start: "@25:00"}, `character 2: the hour is out of range`},
 		{Options{Start: "@2023-02-30"}, `character 2: the day is out of range`},
@@ -164,8 +192,9 @@ func TestErrors(t *testing.T) {
 
 func TestParseInterval(t *testing.T) {
 	for text, want := range map[string]time.Duration{
-		"0": 0, "1.5h": 90 * time.Minute, "4 days 6 hours": 102 * time.Hour, "800d": 800 * 24 * time.Hour, " 1 0 s": 10 * time.Second,
-		"1ms": time.Millisecond, "2 usecs": 2 * time.Microsecond, "3nanoseconds": 3, "2hrs 1 HR": 3 * time.Hour,
+		"0": 0, "1.5h": 90 * time.Minute, "4 days 6 hours": 102 * time.Hour, "800d": 800 * 24 * time.Hour,
+		" 1 0 s": 10 * time.Second,
+		"1ms":    time.Millisecond, "2 usecs": 2 * time.Microsecond, "3nanoseconds": 3, "2hrs 1 HR": 3 * time.Hour,
 	} {
 		got, err := ParseInterval(text)
 		require.NoError(t, err, text)
@@ -175,7 +204,10 @@ func TestParseInterval(t *testing.T) {
 
 // Whatever is given: an error, or a window within the archive.
 func FuzzWindow(f *testing.F) {
-	for _, text := range []string{"30min", "-1hour", "@10:00", "@Wed Nov 15 10:00:00 2023", "@2023-11-15T03:00:00+02:00", "@yesterday 1:00:00.5", "1e9d"} {
+	for _, text := range []string{
+		"30min", "-1hour", "@10:00", "@Wed Nov 15 10:00:00 2023",
+		"@2023-11-15T03:00:00+02:00", "@yesterday 1:00:00.5", "1e9d",
+	} {
 		f.Add(text, "1h", "10min", "-0")
 	}
 	f.Fuzz(func(t *testing.T, start, end, align, origin string) {
@@ -184,7 +216,12 @@ func FuzzWindow(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, ordered := range [][2]time.Time{{e.Start, w.Start}, {w.Start, w.Origin}, {w.Origin, w.End}, {w.End, e.End}} {
+		for _, ordered := range [][2]time.Time{
+			{e.Start, w.Start},
+			{w.Start, w.Origin},
+			{w.Origin, w.End},
+			{w.End, e.End},
+		} {
 			assert.False(t, ordered[1].Before(ordered[0]), "%v", w)
 		}
 	})

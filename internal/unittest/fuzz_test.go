@@ -11,8 +11,10 @@ import (
 
 // FuzzParse: any file is read or told what is wrong with it, at a place that it has, and what is read can be run.
 func FuzzParse(f *testing.F) {
-	f.Add(host + "test a\n interval 10s\n given total[sda] 0+100x4\n given load PM_ERR_AGAIN _...\n expect x[md 0] _ 1~0.5x3\n metadata x U32 instant Mbyte / sec 60.1\n error x \"a b\"\n")
-	f.Add("definitions \"a b\"\nindom 1.2 7:\"x y\" z\ntest b\n times 0 1 5.5\n without a.b\n expect c @1s 5... @5500ms \"q\" \\\n [00]\n")
+	f.Add(host + "test a\n interval 10s\n given total[sda] 0+100x4\n given load PM_ERR_AGAIN _...\n expect x[md 0] _ " +
+		"1~0.5x3\n metadata x U32 instant Mbyte / sec 60.1\n error x \"a b\"\n")
+	f.Add("definitions \"a b\"\nindom 1.2 7:\"x y\" z\ntest b\n times 0 1 5.5\n without a.b\n expect c @1s 5... " +
+		"@5500ms \"q\" \\\n [00]\n")
 	defs := defined(f, "x = rate(total)\ny = delta(load[1 minute])\nz = node\nc = matchinst(/s/, total) + ncpu\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		if len(text) > 4096 {

@@ -16,7 +16,10 @@ func TestWriteJUnit(t *testing.T) {
 	defs := defined(t, "x = ncpu\n")
 	var b strings.Builder
 	require.NoError(t, WriteJUnit(&b, []Suite{
-		{File: "x.test", Results: []Result{Run(derived.Language{}, defs, f.Tests[0]), Run(derived.Language{}, defs, f.Tests[1])}, Durations: []time.Duration{time.Millisecond, 2 * time.Second}},
+		{File: "x.test", Results: []Result{
+			Run(derived.Language{}, defs, f.Tests[0]),
+			Run(derived.Language{}, defs, f.Tests[1]),
+		}, Durations: []time.Duration{time.Millisecond, 2 * time.Second}},
 		{File: "y.test", Unusable: "y.test:1:1: no\nno\n^"},
 	}))
 	assert.Equal(t, `<?xml version="1.0" encoding="UTF-8"?>

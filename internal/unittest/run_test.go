@@ -13,31 +13,57 @@ func TestPasses(t *testing.T) {
 	for _, row := range []struct{ name, definition, test string }{
 		{"a single number", "x = free / physmem", "given physmem 1000...\n given free 250 500\n expect x 0.25 0.5"},
 		{"served name", "x = ncpu", "given ncpu 4\n expect derived.x 4"},
-		{"rates begin with the second sample", "x = rate(total)", "interval 10s\n given total[sda] 0+100x4\n expect x[sda] _ 10x3"},
-		{"rates know the times", "x = rate(total)", "times 0 10 30 31\n given total[sda] 0+100x4\n expect x[sda] _ 10 5 100"},
-		{"a change since the sample before", "x = delta(total)", "given total[sda] 5 7 7 107\n expect x[sda] _ 2 0 100"},
+		{
+			"rates begin with the second sample", "x = rate(total)",
+			"interval 10s\n given total[sda] 0+100x4\n expect x[sda] _ 10x3",
+		},
+		{
+			"rates know the times", "x = rate(total)",
+			"times 0 10 30 31\n given total[sda] 0+100x4\n expect x[sda] _ 10 5 100",
+		},
+		{
+			"a change since the sample before", "x = delta(total)",
+			"given total[sda] 5 7 7 107\n expect x[sda] _ 2 0 100",
+		},
 		{"change of a change", "x = delta(delta(free))", "given free 0 1 3 6\n expect x _ _ 1 1"},
 		{"a counter that wraps", "x = rate(reads)", "given reads[sda] 4294967295 4 14\n expect x[sda] _ _ 10"},
 		{"a counter that starts again", "x = rate(total)", "given total[sda] 100 10 20\n expect x[sda] _ _ 10"},
-		{"instances come and go", "x = rate(total)", "given total[sda] 0+1x4\n given total[sdb] _ 0 1 _\n expect x[sda] _ 1x3\n expect x[sdb] _ _ 1 _"},
-		{"instances are joined by name", "x = total + reads", "given total 1...\n given reads[sdb] 5\n expect x[sdb] 6"},
-		{"all instances alike", "x = total", "given total 1 2\n given total[md 0] _ 7\n expect x 1 2\n expect x[md 0] _ 7"},
+		{
+			"instances come and go", "x = rate(total)",
+			"given total[sda] 0+1x4\n given total[sdb] _ 0 1 _\n expect x[sda] _ 1x3\n expect x[sdb] _ _ 1 _",
+		},
+		{
+			"instances are joined by name", "x = total + reads",
+			"given total 1...\n given reads[sdb] 5\n expect x[sdb] 6",
+		},
+		{
+			"all instances alike", "x = total",
+			"given total 1 2\n given total[md 0] _ 7\n expect x 1 2\n expect x[md 0] _ 7",
+		},
 		{"selected instance", "x = load[5 minute]", "given load 1\n given load[5 minute] 2\n expect x[5 minute] 2"},
 		{"pattern", "x = count(matchinst(/^sd/, total))", "given total 1\n expect x 2"},
 		{"negated pattern", "x = matchinst(!/^sd/, total)", "given total 1\n expect x[md 0] 1"},
 		{"aggregates of nothing", "x = sum(total)\ny = max(total)", "given total _\n expect x 0\n expect y _"},
 		{"scalar", "x = scalar(total[sdb])", "given total[sdb] 7\n expect x 7"},
 		{"an error is passed on", "x = ncpu + 1", "given ncpu 1 PM_ERR_AGAIN 3\n expect x 2 PM_ERR_AGAIN 4"},
-		{"an error of a set", "x = total", "given total[sda] 1 2\n given total[sdb] 3 4\n given total _ PM_ERR_PMDANOTREADY\n" +
+		{"an error of a set", "x = total", "given total[sda] 1 2\n given total[sdb] 3 4\n given total _ " +
+			"PM_ERR_PMDANOTREADY\n" +
 			" expect x[sda] 1 _\n expect x[sdb] 3 _\n expect x _ PM_ERR_PMDANOTREADY"},
 		{"not given", "x = ncpu", "expect x _"},
 		{"not given, a set", "x = total", "expect x _"},
 		{"text", "x = node", `given node "moss" _` + "\n" + ` expect x "moss" _`},
 		{"bytes", "x = blob", "given blob [00ff]\n expect x [00ff]"},
 		{"infinity", "x = ncpu / 0\ny = temp", "given ncpu 1\n given temp nan\n expect x inf\n expect y nan"},
-		{"infinities given", "x = temp\ny = load", "given temp inf -inf\n given load -inf...\n expect x inf -inf\n expect y -inf..."},
-		{"extreme numbers", "x = low\ny = wide\nz = physmem", "given low -2147483648 2147483647\n given wide -9223372036854775808 9223372036854775807\n" +
-			" given physmem 0 18446744073709551615\n expect x -2147483648 2147483647\n expect y -9223372036854775808 9223372036854775807\n expect z 0 18446744073709551615"},
+		{
+			"infinities given", "x = temp\ny = load",
+			"given temp inf -inf\n given load -inf...\n expect x inf -inf\n expect y -inf...",
+		},
+		{
+			"extreme numbers", "x = low\ny = wide\nz = physmem",
+			"given low -2147483648 2147483647\n given wide -9223372036854775808 9223372036854775807\n" +
+				" given physmem 0 18446744073709551615\n expect x -2147483648 2147483647\n expect y -9223372036854775808 " +
+				"9223372036854775807\n expect z 0 18446744073709551615",
+		},
 		{"what a float loses", "x = load", "given load 0.1\n expect x 0.1"},
 		{"what a double loses", "x = temp * 3", "given temp 0.1\n expect x 0.3"},
 		{"tolerance", "x = 100 * temp / 3", "given temp 1\n expect x 33.3~0.1"},
@@ -49,24 +75,39 @@ func TestPasses(t *testing.T) {
 		{"metric of the test instead", "x = ncpu", "metric ncpu STRING instant\n given ncpu \"1\"\n expect x \"1\""},
 		{"instances of the test instead", "x = total", "indom 60.1 vda\n given total[vda] 1\n expect x[vda] 1"},
 		{"metadata", "x = rate(total)", "metadata x DOUBLE instant count / sec 60.1"},
-		{"metadata of a single number", "x = free", "metadata x U64 instant Kbyte singular\n metadata derived.x u64 INSTANT Kbyte"},
+		{
+			"metadata of a single number", "x = free",
+			"metadata x U64 instant Kbyte singular\n metadata derived.x u64 INSTANT Kbyte",
+		},
 		{"any error", "x = nosuch", "error x"},
 		{"error", "x = total + free", "error x \"Illegal operator for counter and non-counter\""},
 		{"no descriptor", "x = gone", "error x \"Metadata for operand metric not available\""},
 		{"constant over a domain", "x = mkconst(1, indom=60.1)", "expect x 1"},
-		{"members are those with values", "x = mkconst(1, indom=60.1)", "given total[sda] 1 1\n given reads[sdb] 1 _\n expect x[sda] 1 1\n expect x[sdb] 1 _"},
+		{
+			"members are those with values", "x = mkconst(1, indom=60.1)",
+			"given total[sda] 1 1\n given reads[sdb] 1 _\n expect x[sda] 1 1\n expect x[sdb] 1 _",
+		},
 		{
 			"groups by name", "x = sum(total) by (kind=/^(sd|md)/)",
-			"given total[sda] 1 5 _\n given total[sdb] 2 5 _\n given total[md 0] 7 _ 1\n expect x[sd] 3 10 _\n expect x[md] 7 _ 1",
+			"given total[sda] 1 5 _\n given total[sdb] 2 5 _\n given total[md 0] 7 _ 1\n expect x[sd] 3 10 _\n " +
+				"expect x[md] 7 _ 1",
 		},
-		{"groups that are all alike", "x = count(total) by (/^(..)/)", "given total[sda] 1\n given total[md 0] 7\n expect x 1"},
+		{
+			"groups that are all alike", "x = count(total) by (/^(..)/)",
+			"given total[sda] 1\n given total[md 0] 7\n expect x 1",
+		},
 		{"groups by a metric", "x = sum(total) by (reads)", "given total 1 2\n given reads 5 _\n expect x[5] 3 _"},
 		{
 			"groups by a label", "x = sum(total) by (label(kind))\ny = total / sum(total) by (label(kind))",
-			"metric total U64 instant 60.1\n indom 60.1 sda sdb \"md 0\"\n label 60.1 kind disk \"hard disk\" disk\n label 60.1 other _ x\n" +
-				" given total[sda] 1\n given total[sdb] 2\n given total[md 0] 3\n expect x[disk] 4\n expect x[hard_disk] 2\n expect y[sda] 0.25\n expect y[sdb] 1\n expect y[md 0] 0.75",
+			"metric total U64 instant 60.1\n indom 60.1 sda sdb \"md 0\"\n label 60.1 kind disk \"hard disk\" disk\n " +
+				"label 60.1 other _ x\n" +
+				" given total[sda] 1\n given total[sdb] 2\n given total[md 0] 3\n expect x[disk] 4\n expect " +
+				"x[hard_disk] 2\n expect y[sda] 0.25\n expect y[sdb] 1\n expect y[md 0] 0.75",
 		},
-		{"an error of groups", "x = sum(total) by (reads)", "given total 1\n given reads PM_ERR_AGAIN\n expect x PM_ERR_AGAIN"},
+		{
+			"an error of groups", "x = sum(total) by (reads)",
+			"given total 1\n given reads PM_ERR_AGAIN\n expect x PM_ERR_AGAIN",
+		},
 		{"the largest of a window", `x = max_sample(ncpu, "3s")`, "given ncpu 1 5 2 3 1 4\n expect x 1 5 5 5 3 4"},
 		{"each function of a window", `a = min_sample(ncpu, "3s")
 b = avg_sample(ncpu, "3s")
@@ -75,45 +116,108 @@ d = count_sample(ncpu, "3s")
 e = stdev_sample(ncpu, "3s")
 f = first_sample(ncpu, "3s")
 g = last_sample(ncpu, "3s")`, "given ncpu 9 1 4 1\n fetches 3s\n expect a 1\n expect b 2\n expect c 6\n expect d 3\n expect e 1.41421356~1e-8\n expect f 1\n expect g 1"},
-		{"percentiles of a window", "x = nth_percentile_sample(ncpu, 50, \"3s\")\ny = nth_percentile_sample(ncpu, 100, \"3s\")", "given ncpu 1 5 2 3 1 4\n expect x 1 1 2 3 2 3\n expect y 1 5 5 5 3 4"},
-		{"slopes of a window", `x = slope_sample(ncpu, "6s", "2s")`, "interval 2\n given ncpu 10 20 40 80 _ 100\n expect x _ 5 7.5 15 15 5"},
+		{"percentiles of a window", "x = nth_percentile_sample(ncpu, 50, \"3s\")\ny = nth_percentile_sample(ncpu, " +
+			"100, \"3s\")", "given ncpu 1 5 2 3 1 4\n expect x 1 1 2 3 2 3\n expect y 1 5 5 5 3 4"},
 		{
-			"what a slope foretells", "x = free + slope_sample(free, \"3s\") * mkconst(4, units=\"min\")\ny = slope_sample(busy, \"3s\")",
-			"metric busy U64 instant millisec\n given free 10 20 20\n given busy 0 500 1000\n expect x _ 2420 1220\n expect y _ 0.5 0.5",
+			"slopes of a window", `x = slope_sample(ncpu, "6s", "2s")`,
+			"interval 2\n given ncpu 10 20 40 80 _ 100\n expect x _ 5 7.5 15 15 5",
 		},
-		{"a window with an interval", `x = sum_sample(ncpu, "4s", "2s")`, "given ncpu 1 20 3 40 5 60 7\n expect x 1 1 4 4 8 8 12"},
-		{"a long window has a sample each ten seconds", `x = count_sample(ncpu, "6min")`, "interval 5\n given ncpu 1x5\n expect x 1 1 2 2 3"},
-		{"a window with samples that are late", `x = count_sample(ncpu, "6min")`, "times 0 9.99s 19.98s 21s 29.99s 40s\n given ncpu 1x6\n expect x 1 1 2 3 3 4"},
-		{"a window of rates", `x = max_sample(rate(total), "2s")`, "given total[sda] 0 10 40 50 60\n expect x[sda] PM_ERR_AGAIN 10 30 30 10"},
+		{
+			"what a slope foretells", "x = free + slope_sample(free, \"3s\") * mkconst(4, units=\"min\")\ny = " +
+				"slope_sample(busy, \"3s\")",
+			"metric busy U64 instant millisec\n given free 10 20 20\n given busy 0 500 1000\n expect x _ 2420 1220\n " +
+				"expect y _ 0.5 0.5",
+		},
+		{
+			"a window with an interval", `x = sum_sample(ncpu, "4s", "2s")`,
+			"given ncpu 1 20 3 40 5 60 7\n expect x 1 1 4 4 8 8 12",
+		},
+		{
+			"a long window has a sample each ten seconds", `x = count_sample(ncpu, "6min")`,
+			"interval 5\n given ncpu 1x5\n expect x 1 1 2 2 3",
+		},
+		{
+			"a window with samples that are late", `x = count_sample(ncpu, "6min")`,
+			"times 0 9.99s 19.98s 21s 29.99s 40s\n given ncpu 1x6\n expect x 1 1 2 3 3 4",
+		},
+		{
+			"a window of rates", `x = max_sample(rate(total), "2s")`,
+			"given total[sda] 0 10 40 50 60\n expect x[sda] PM_ERR_AGAIN 10 30 30 10",
+		},
 		{"a client that fetches seldom", `x = max_sample(ncpu, "10s")
 y = delta(reads)`, "given ncpu 1x4 8 1x5 2\n given reads[sda] 0+1x11\n fetches 4s 10s\n expect x 8 8\n expect y[sda] _ 6"},
-		{"a window with gaps", `x = sum_sample(ncpu, "3s")`, "given ncpu 1 2 PM_ERR_AGAIN PM_ERR_AGAIN 4 5\n expect x 1 3 3 3 4 9"},
+		{
+			"a window with gaps", `x = sum_sample(ncpu, "3s")`,
+			"given ncpu 1 2 PM_ERR_AGAIN PM_ERR_AGAIN 4 5\n expect x 1 3 3 3 4 9",
+		},
 		{
 			"a window that sees nothing for long", `x = sum_sample(ncpu, "10s")`,
-			"given ncpu 1 PM_ERR_NOAGENT PM_ERR_NOAGENT PM_ERR_NOAGENT PM_ERR_NOAGENT 2\n expect x 1 1 1 1 PM_ERR_NOAGENT 3",
+			"given ncpu 1 PM_ERR_NOAGENT PM_ERR_NOAGENT PM_ERR_NOAGENT PM_ERR_NOAGENT 2\n expect x 1 1 1 1 " +
+				"PM_ERR_NOAGENT 3",
 		},
-		{"a change across a gap", `x = sum_sample(delta(reads), "10s")`, "given reads[sda] 0 1 3 _ 6 10\n given reads _x3 PM_ERR_AGAIN _x2\n expect x[sda] _ 1 3 3 6 10\n expect x PM_ERR_AGAIN _x5"},
-		{"a window has the instances of now", `x = count_sample(instant(total), "5s")`, "given total[sda] 1 1 _ 1\n given total[sdb] _ 1 1 1\n expect x[sda] 1 2 _ 3\n expect x[sdb] _ 1 2 3"},
+		{
+			"a change across a gap", `x = sum_sample(delta(reads), "10s")`,
+			"given reads[sda] 0 1 3 _ 6 10\n given reads _x3 PM_ERR_AGAIN _x2\n expect x[sda] _ 1 3 3 6 10\n expect " +
+				"x PM_ERR_AGAIN _x5",
+		},
+		{
+			"a window has the instances of now", `x = count_sample(instant(total), "5s")`,
+			"given total[sda] 1 1 _ 1\n given total[sdb] _ 1 1 1\n expect x[sda] 1 2 _ 3\n expect x[sdb] _ 1 2 3",
+		},
 		{
 			"a window of groups has those of all of it", `x = sum_sample(sum(instant(total)) by (/^(sd|md)/), "3s")`,
 			"given total[sda] 1 1 _ _ _\n given total[md 0] 1...\n expect x[sd] 1 2 2 1 _\n expect x[md] 1 2 3 3 3",
 		},
-		{"groups and their window", `x = instant(total) / max_sample(sum(instant(total)) by (/^(sd|md)/), "3s")`, "given total[sda] 4 1\n given total[sdb] 4 3\n expect x[sda] 0.5 0.125\n expect x[sdb] 0.5 0.375"},
-		{"with values of now", "x = 100 * ncpu / max_sample(ncpu, \"5s\")\ny = x + 1", "given ncpu 4 2 1\n expect x 100 50 25\n expect y 101 51 26"},
-		{"a value where a window has none", `x = default(max_sample(rate(total), "2s"), 7)`, "given total[sda] 0 10\n expect x[sda] PM_ERR_AGAIN 10"},
-		{"without a window it is since the last fetch", "x = max_sample(ncpu)\ny = sum_sample(ncpu)\nz = count_sample(ncpu)", "given ncpu 1 7 2 3 5 4 1\n fetches 1s 3s 6s\n expect x 7 3 5\n expect y 8 5 10\n expect z 2 2 3"},
-		{"at each sample", "x = max_sample(ncpu)", "given ncpu 1 7 2 3\n expect x 1 7 2 3"},
-		{"nothing new since the last fetch", "x = max_sample(ncpu)\ny = sum_sample(ncpu)\nz = count_sample(ncpu)", "interval 500ms\n given ncpu 1 2 3 4\n expect x 1 1 3 3\n expect y 1 _ 3 _\n expect z 1 0 1 0"},
-		{"the first fetch has the ten seconds before", "x = count_sample(ncpu)", "given ncpu 1x20\n fetches 14s 19s\n expect x 10 5"},
-		{"what adds up", "x = sum_sample(delta(total))", "given total[sda] 0+1x20\n fetches 4s 5s 9s 19s\n expect x[sda] 4 1 4 10"},
-		{"with a gap", "x = sum_sample(ncpu)", "given ncpu 1 2 PM_ERR_AGAIN PM_ERR_AGAIN 5 6\n expect x 1 2 _ _ 5 6"},
-		{"with a long gap", "x = max_sample(ncpu)", "given ncpu 1 PM_ERR_NOAGENT PM_ERR_NOAGENT PM_ERR_NOAGENT PM_ERR_NOAGENT 5\n expect x 1 1 1 1 PM_ERR_NOAGENT 5"},
-		{"instances that come and go since the last fetch", "x = count_sample(instant(total))", "given total[sda] 1 1 _ 1\n given total[sdb] _ 1 1 1\n fetches 0 2s 3s\n expect x[sda] 1 _ 1\n expect x[sdb] _ 2 1"},
-		{"groups since the last fetch", "x = sum_sample(sum(instant(total)) by (/^(sd|md)/))", "given total[sda] 1 1 _ _\n given total[md 0] 1...\n fetches 0 2s 3s\n expect x[sd] 1 1 _\n expect x[md] 1 2 1"},
-		{"a window of a constant", `x = sum_sample(mkconst(2, type=u32), "3s")`, "given ncpu 1 1 1 1\n expect x 2 4 6 6"},
 		{
-			"metadata of windows", "x = max_sample(rate(total), \"1min\")\ny = count_sample(free, \"1min\")\nz = sum_sample(free, \"1min\")",
-			"metadata x DOUBLE instant count / sec 60.1\n metadata y U32 instant count singular\n metadata z DOUBLE instant Kbyte singular",
+			"groups and their window", `x = instant(total) / max_sample(sum(instant(total)) by (/^(sd|md)/), "3s")`,
+			"given total[sda] 4 1\n given total[sdb] 4 3\n expect x[sda] 0.5 0.125\n expect x[sdb] 0.5 0.375",
+		},
+		{
+			"with values of now", "x = 100 * ncpu / max_sample(ncpu, \"5s\")\ny = x + 1",
+			"given ncpu 4 2 1\n expect x 100 50 25\n expect y 101 51 26",
+		},
+		{
+			"a value where a window has none", `x = default(max_sample(rate(total), "2s"), 7)`,
+			"given total[sda] 0 10\n expect x[sda] PM_ERR_AGAIN 10",
+		},
+		{"without a window it is since the last fetch", "x = max_sample(ncpu)\ny = sum_sample(ncpu)\nz = " +
+			"count_sample(ncpu)", "given ncpu 1 7 2 3 5 4 1\n fetches 1s 3s 6s\n expect x 7 3 5\n expect y 8 5 10\n " +
+			"expect z 2 2 3"},
+		{"at each sample", "x = max_sample(ncpu)", "given ncpu 1 7 2 3\n expect x 1 7 2 3"},
+		{
+			"nothing new since the last fetch", "x = max_sample(ncpu)\ny = sum_sample(ncpu)\nz = count_sample(ncpu)",
+			"interval 500ms\n given ncpu 1 2 3 4\n expect x 1 1 3 3\n expect y 1 _ 3 _\n expect z 1 0 1 0",
+		},
+		{
+			"the first fetch has the ten seconds before", "x = count_sample(ncpu)",
+			"given ncpu 1x20\n fetches 14s 19s\n expect x 10 5",
+		},
+		{
+			"what adds up", "x = sum_sample(delta(total))",
+			"given total[sda] 0+1x20\n fetches 4s 5s 9s 19s\n expect x[sda] 4 1 4 10",
+		},
+		{"with a gap", "x = sum_sample(ncpu)", "given ncpu 1 2 PM_ERR_AGAIN PM_ERR_AGAIN 5 6\n expect x 1 2 _ _ 5 6"},
+		{"with a long gap", "x = max_sample(ncpu)", "given ncpu 1 PM_ERR_NOAGENT PM_ERR_NOAGENT PM_ERR_NOAGENT " +
+			"PM_ERR_NOAGENT 5\n expect x 1 1 1 1 PM_ERR_NOAGENT 5"},
+		{
+			"instances that come and go since the last fetch", "x = count_sample(instant(total))",
+			"given total[sda] 1 1 _ 1\n given total[sdb] _ 1 1 1\n fetches 0 2s 3s\n expect x[sda] 1 _ 1\n expect " +
+				"x[sdb] _ 2 1",
+		},
+		{
+			"groups since the last fetch", "x = sum_sample(sum(instant(total)) by (/^(sd|md)/))",
+			"given total[sda] 1 1 _ _\n given total[md 0] 1...\n fetches 0 2s 3s\n expect x[sd] 1 1 _\n expect x[md] " +
+				"1 2 1",
+		},
+		{
+			"a window of a constant", `x = sum_sample(mkconst(2, type=u32), "3s")`,
+			"given ncpu 1 1 1 1\n expect x 2 4 6 6",
+		},
+		{
+			"metadata of windows", "x = max_sample(rate(total), \"1min\")\ny = count_sample(free, \"1min\")\nz = " +
+				"sum_sample(free, \"1min\")",
+			"metadata x DOUBLE instant count / sec 60.1\n metadata y U32 instant count singular\n metadata z DOUBLE " +
+				"instant Kbyte singular",
 		},
 		{"other definitions", "x = y + 1\ny = ncpu", "given ncpu 1\n expect x 2"},
 	} {
@@ -331,5 +435,6 @@ test with another type
 		assert.Empty(t, Run(derived.Language{}, defs, test).String())
 		assert.Empty(t, Run(derived.Language{}, defs, test).String(), "again")
 	}
-	assert.Equal(t, "x.test:26:11: error x\n           expected         got\n    error  Different types  none\n", Run(derived.Language{}, defs, f.Tests[2]).String())
+	assert.Equal(t, "x.test:26:11: error x\n           expected         got\n    error  Different types  none\n",
+		Run(derived.Language{}, defs, f.Tests[2]).String())
 }

@@ -26,34 +26,62 @@ func TestRecording(t *testing.T) {
 	double := func(f float64) *derived.Vector { return numbers(pdu.TypeDouble, nil, math.Float64bits(f)) }
 	refused := &derived.Vector{Code: pdu.ErrPermission}
 	total := pdu.Desc{Type: pdu.TypeU64, Sem: pdu.SemCounter, InDom: disks, Units: pdu.Units{Count: 1, CountScale: 3}}
-	rate := pdu.Desc{Type: pdu.TypeDouble, Sem: pdu.SemInstant, InDom: disks, Units: pdu.Units{Count: 1, CountScale: 3, Time: -1, TimeScale: pdu.TimeSec}}
+	rate := pdu.Desc{
+		Type: pdu.TypeDouble, Sem: pdu.SemInstant, InDom: disks,
+		Units: pdu.Units{Count: 1, CountScale: 3, Time: -1, TimeScale: pdu.TimeSec},
+	}
 	single := func(t pdu.Type) pdu.Desc { return pdu.Desc{Type: t, Sem: pdu.SemInstant, InDom: pdu.NoInDom} }
 	celsius := single(pdu.TypeDouble)
-	celsius.Units = pdu.Units{Time: -1, TimeScale: pdu.TimeMin, Extra: pdu.ExtraTemperature, ExtraScale: pdu.TemperatureCelsius}
+	celsius.Units = pdu.Units{
+		Time: -1, TimeScale: pdu.TimeMin, Extra: pdu.ExtraTemperature,
+		ExtraScale: pdu.TemperatureCelsius,
+	}
 	rates := []*derived.Vector{
 		{Type: pdu.TypeDouble}, numbers(pdu.TypeDouble, two, math.Float64bits(10), math.Float64bits(0.5)), refused,
 	}
 	r := Recording{
 		Title: "recorded # now", Times: []time.Duration{0, 1_000_000_007, 2 * time.Minute},
-		InDoms: []RecordedInDom{{InDom: disks, Instances: []pdu.Instance{{ID: 3, Name: `a "b" # [c]\`}, {ID: 7, Name: "5:x"}, {ID: 9, Name: "é"}, {ID: 11, Name: "never"}}}},
+		InDoms: []RecordedInDom{{InDom: disks, Instances: []pdu.Instance{
+			{ID: 3, Name: `a "b" # [c]\`},
+			{ID: 7, Name: "5:x"},
+			{ID: 9, Name: "é"},
+			{ID: 11, Name: "never"},
+		}}},
 		Metrics: []Recorded{
 			{Name: "total", Desc: total, Values: []*derived.Vector{
-				numbers(pdu.TypeU64, set, 1, 2, math.MaxUint64-100), numbers(pdu.TypeU64, two, math.MaxUint64-90, 1), refused,
+				numbers(pdu.TypeU64, set, 1, 2, math.MaxUint64-100), numbers(pdu.TypeU64, two, math.MaxUint64-90, 1),
+				refused,
 			}},
-			{Name: "node", Desc: single(pdu.TypeString), Values: []*derived.Vector{text(`"moss\ #x`), text(""), {Type: pdu.TypeString}}},
-			{Name: "temp", Desc: celsius, Values: []*derived.Vector{double(1.0 / 3), double(math.Inf(-1)), double(-5e-300)}},
+			{
+				Name: "node", Desc: single(pdu.TypeString),
+				Values: []*derived.Vector{text(`"moss\ #x`), text(""), {Type: pdu.TypeString}},
+			},
+			{Name: "temp", Desc: celsius, Values: []*derived.Vector{
+				double(1.0 / 3), double(math.Inf(-1)),
+				double(-5e-300),
+			}},
 			{Name: "gone", Code: pdu.ErrAppVersion},
 			{Name: "none", Desc: total, Values: []*derived.Vector{{}, {}, {}}},
 		},
 		Derived: []Recorded{
 			{Name: "d.total", Desc: total, Values: []*derived.Vector{
-				numbers(pdu.TypeU64, set, 1, 2, math.MaxUint64-100), numbers(pdu.TypeU64, two, math.MaxUint64-90, 1), refused,
+				numbers(pdu.TypeU64, set, 1, 2, math.MaxUint64-100), numbers(pdu.TypeU64, two, math.MaxUint64-90, 1),
+				refused,
 			}},
-			{Name: "d.name", Desc: single(pdu.TypeString), Values: []*derived.Vector{text(`"moss\ #x`), text(""), {Type: pdu.TypeString}}},
-			{Name: "d.temp", Desc: celsius, Values: []*derived.Vector{double(2.0 / 3), double(math.Inf(-1)), double(-1e-299)}},
+			{
+				Name: "d.name", Desc: single(pdu.TypeString),
+				Values: []*derived.Vector{text(`"moss\ #x`), text(""), {Type: pdu.TypeString}},
+			},
+			{Name: "d.temp", Desc: celsius, Values: []*derived.Vector{
+				double(2.0 / 3), double(math.Inf(-1)),
+				double(-1e-299),
+			}},
 			{Name: "d.rate", Desc: rate, Values: rates},
 			{Name: "d.none", Desc: total, Values: []*derived.Vector{{}, {}, {}}},
-			{Name: "d.unknown", Err: &derived.Error{Metric: "d.unknown", What: "operand nosuch", Rule: derived.RuleUnknownOperand}},
+			{Name: "d.unknown", Err: &derived.Error{
+				Metric: "d.unknown", What: "operand nosuch",
+				Rule: derived.RuleUnknownOperand,
+			}},
 		},
 	}
 	r.Derived[3].Values[1] = numbers(pdu.TypeDouble, two, math.Float64bits(10/1.000000007), math.Float64bits(0))
@@ -94,6 +122,7 @@ test recorded # now
 
 	f, problems := Parse("x.test", []byte(written))
 	require.Empty(t, problems)
-	defs := defined(t, "d.total = total\nd.name = node\nd.temp = temp * 2\nd.rate = rate(total)\nd.none = none\nd.unknown = nosuch\n")
+	defs := defined(t, "d.total = total\nd.name = node\nd.temp = temp * 2\nd.rate = rate(total)\nd.none = "+
+		"none\nd.unknown = nosuch\n")
 	assert.Empty(t, Run(derived.Language{}, defs, f.Tests[0]).String())
 }

@@ -121,7 +121,8 @@ func TestRandomLooks(t *testing.T) {
 				}
 				told, from := ws.Results(), m.newest()-FirstTicks
 				if c.looked {
-					told, from = WithPrevious(set.Windows(), []uint32{uint32(since)}, ws.ReadSince(c.seen), func(i uint32) *derived.Vector { return c.told.Values[i] }), c.seen
+					told, from = WithPrevious(set.Windows(), []uint32{uint32(since)}, ws.ReadSince(c.seen),
+						func(i uint32) *derived.Vector { return c.told.Values[i] }), c.seen
 				}
 				sum, any := m.after(from)
 				failed := m.stale(tick)

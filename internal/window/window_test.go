@@ -30,7 +30,8 @@ func doubles(insts *derived.InstSet, values ...float64) *derived.Vector {
 // newWindow makes a window of numbers of type t, with a tick every two seconds. A percentile is the 60th.
 func newWindow(fn function, t pdu.Type, span int64, own bool) *Window {
 	return New(&derived.Window{
-		Func: syntax.Func(fn), N: 60, Type: t, Desc: pdu.Desc{Type: typeOf(fn, t)}, Span: span, Every: 2 * time.Second, Own: own,
+		Func: syntax.Func(fn), N: 60, Type: t, Desc: pdu.Desc{Type: typeOf(fn, t)}, Span: span, Every: 2 * time.Second,
+		Own: own,
 	})
 }
 
@@ -180,7 +181,8 @@ func TestPeakThatHasLeft(t *testing.T) {
 			w.Add(tick, v)
 			calm.Add(tick, v)
 			if tick >= 5 {
-				assert.InDelta(t, numbers(calm.Value())[0], numbers(w.Value())[0], 1e-12, "function %d, tick %d", fn, tick)
+				assert.InDelta(t, numbers(calm.Value())[0], numbers(w.Value())[0], 1e-12, "function %d, tick %d", fn,
+					tick)
 			}
 		}
 	}
@@ -295,7 +297,8 @@ func (m *model) value() (with []pdu.Inst, result []float64) {
 	for i, v := range m.all {
 		if m.span == 0 || m.ticks[i] > m.ticks[newest]-m.span {
 			for k, b := range v.Bits {
-				values[v.At(k)] = append(values[v.At(k)], timed{float64(m.ticks[i] - m.ticks[newest]), m.typ.Float64(b)})
+				values[v.At(k)] = append(values[v.At(k)],
+					timed{float64(m.ticks[i] - m.ticks[newest]), m.typ.Float64(b)})
 			}
 		}
 	}
@@ -330,7 +333,8 @@ func (m *model) of(values []timed) float64 {
 		width += (x.tick - ticks/n) * (x.tick - ticks/n)
 	}
 	return map[function]float64{
-		maximum: ascending[len(values)-1], minimum: ascending[0], sum: total, average: total / n, count: n, stdev: math.Sqrt(squares / n),
+		maximum: ascending[len(values)-1], minimum: ascending[0], sum: total, average: total / n, count: n,
+		stdev: math.Sqrt(squares / n),
 		first: values[0].value, last: values[len(values)-1].value,
 		percentile: ascending[(6*len(values)+9)/10-1], slope: product / width / 2,
 	}[m.fn]
@@ -382,7 +386,8 @@ func TestRandomSequences(t *testing.T) {
 	for seed := range *sequences {
 		r := rand.New(rand.NewPCG(19, seed))
 		m := &model{
-			fn: maximum + function(r.IntN(int(slope-maximum)+1)), typ: types[r.IntN(len(types))], span: int64(r.IntN(20)), own: r.IntN(2) == 0,
+			fn: maximum + function(r.IntN(int(slope-maximum)+1)), typ: types[r.IntN(len(types))],
+			span: int64(r.IntN(20)), own: r.IntN(2) == 0,
 		}
 		if m.fn == percentile || m.fn == slope { // results take all values, not parts
 			m.span = max(m.span, 1) // these have a window always
@@ -482,7 +487,8 @@ func BenchmarkWindow(b *testing.B) {
 					}
 					add(2*span + span/2)
 					kept := float64(heap()-before) / float64(span*n)
-					ticks := span * max(1, 3600/span/n) // the front is filled once in a span, and reading the clock takes as long as many ticks
+					// the front is filled once in a span, and reading the clock takes as long as many ticks
+					ticks := span * max(1, 3600/span/n)
 					var adding, making time.Duration
 					for b.Loop() {
 						adding += add(ticks)

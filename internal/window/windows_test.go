@@ -92,7 +92,8 @@ func (ws *Windows) value(tb testing.TB, name string, s derived.Sample) *derived.
 
 func TestWindowsOfOneOperandShareItsValues(t *testing.T) {
 	set := newSet(t, map[string]string{
-		"a": `max_sample(load, "3s")`, "b": `max_sample(load, "3s") - min_sample(load, "3s")`, "c": `max_sample(load, "3")`,
+		"a": `max_sample(load, "3s")`, "b": `max_sample(load, "3s") - min_sample(load, "3s")`,
+		"c": `max_sample(load, "3")`,
 	})
 	assert.Len(t, set.Windows(), 2)
 	ws := windowsOf(set)
@@ -144,7 +145,10 @@ func TestTooManyValues(t *testing.T) {
 	ws.MaxValues = 35
 	sample := func(instances ...pdu.Inst) *moment {
 		m := at(1, 5, 0)
-		m.values[binID] = &derived.Vector{Type: pdu.Type32, Insts: derived.NewInstSet(instances), Bits: make([]uint64, len(instances))}
+		m.values[binID] = &derived.Vector{
+			Type: pdu.Type32, Insts: derived.NewInstSet(instances),
+			Bits: make([]uint64, len(instances)),
+		}
 		return m
 	}
 	assert.True(t, ws.Add(1, 1, sample(), true))
@@ -163,7 +167,8 @@ func TestTooManyValues(t *testing.T) {
 // Windows of another set go on if nothing about them has changed.
 func TestWindowsGoOn(t *testing.T) {
 	defs := map[string]string{
-		"a": `max_sample(d, "1min")`, "b": `max_sample(load, "1min")`, "c": `count_sample(delta(count), "1min")`, "d": "load + 1",
+		"a": `max_sample(d, "1min")`, "b": `max_sample(load, "1min")`, "c": `count_sample(delta(count), "1min")`,
+		"d": "load + 1",
 	}
 	ws := windowsOf(newSet(t, defs))
 	for tick := range int64(5) {
@@ -194,10 +199,16 @@ func TestWindowsGoOn(t *testing.T) {
 
 // Groups are numbered by who keeps the windows and by who reads them, and meet by their names.
 func TestGroupsOfWindows(t *testing.T) {
-	ws := windowsOf(newSet(t, map[string]string{"a": `sum_sample(sum(bin) by (/.*/), "3s")`, "b": `a / sum(bin) by (/.*/)`}))
+	ws := windowsOf(newSet(t, map[string]string{
+		"a": `sum_sample(sum(bin) by (/.*/), "3s")`,
+		"b": `a / sum(bin) by (/.*/)`,
+	}))
 	sample := func(tick int64, values ...uint64) *moment {
 		ids := []pdu.Inst{1, 2, 3}[:len(values)]
-		return &moment{time.Unix(tick, 0), map[pdu.PMID]*derived.Vector{binID: {Type: pdu.Type32, Insts: derived.NewInstSet(ids), Bits: values}}}
+		return &moment{time.Unix(tick, 0), map[pdu.PMID]*derived.Vector{binID: {
+			Type:  pdu.Type32,
+			Insts: derived.NewInstSet(ids), Bits: values,
+		}}}
 	}
 	ws.Add(0, 1, sample(1, 1, 2, 3), true)
 	ws.Add(0, 2, sample(2, 4), true)
@@ -224,7 +235,8 @@ func TestGroupsOfWindows(t *testing.T) {
 
 // Of samples at any times a window has the first one of each of its intervals, with the number of the interval.
 func TestSamplesAsTicks(t *testing.T) {
-	o := NewSingleClient(newSet(t, map[string]string{"a": `sum_sample(load, "6s", "2s")`}), derived.NewGroups(), FirstTicks)
+	o := NewSingleClient(newSet(t, map[string]string{"a": `sum_sample(load, "6s", "2s")`}), derived.NewGroups(),
+		FirstTicks)
 	for _, row := range []struct {
 		since time.Duration
 		load  float64
