@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// Cluster is that of the PMIDs of all metrics here.
+	// Cluster is the cluster of the PMIDs of derived.control.
 	Cluster = 0
 
 	root = "derived.control."
@@ -24,13 +24,14 @@ const (
 	agentSerial = 4 // one for each agent of operands
 )
 
-// inDom is one of our own instance domains.
+// inDom is one of the agent's own instance domains, except those of groups.
 type inDom struct {
 	short, long string
 	instances   func() []pdu.Instance
 }
 
-// inDoms are all of them, by serial; a serial that is not used any more has no instances function.
+// inDoms returns the instance domains by serial. A serial that is no longer used has no instances function. A new one
+// gets the next serial, and a sequence in [Source].
 func inDoms(s *Source) []inDom {
 	return []inDom{
 		definitionSerial: {
@@ -46,13 +47,15 @@ func inDoms(s *Source) []inDom {
 			instanceLister(s.Files, func(f *File) pdu.Instance { return f.Instance }),
 		},
 		agentSerial: {
-			"agents of operands", "One instance for each agent that serves operands. Its number is the domain. Its name is that of\npmcd.agent, or the number if pmcd does not tell.",
+			"agents of operands",
+			"One instance for each agent that serves operands. Its number is the domain. Its name is that of\n" +
+				"pmcd.agent, or the number if pmcd does not tell.",
 			instanceLister(s.Agents, func(a *Agent) pdu.Instance { return a.Instance }),
 		},
 	}
 }
 
-// instanceLister lists the instances of a domain.
+// instanceLister returns a function that lists the instances of all elements.
 func instanceLister[T any](all iter.Seq[T], of func(T) pdu.Instance) func() []pdu.Instance {
 	return func() (list []pdu.Instance) {
 		for one := range all {
@@ -62,15 +65,15 @@ func instanceLister[T any](all iter.Seq[T], of func(T) pdu.Instance) func() []pd
 	}
 }
 
-// Metrics answers requests about derived.control.*, on the goroutine of the request loop.
+// Metrics answers requests about derived.control.*. It belongs to the goroutine of the request loop.
 type Metrics struct {
 	domain int
 	byItem map[int]*Metric
 	inDoms []inDom
-	values Values // scratch
+	values Values // scratch space
 }
 
-// New makes the metrics of an agent.
+// New returns the metrics of an agent with a domain.
 func New(domain int, source *Source) *Metrics {
 	all := Table(source)
 	m := &Metrics{domain: domain, byItem: make(map[int]*Metric, len(all)), inDoms: inDoms(source)}
@@ -80,7 +83,7 @@ func New(domain int, source *Source) *Metrics {
 	return m
 }
 
-// Entries names all metrics for the name space of an agent.
+// Entries returns the entries of all metrics in the name space of the agent.
 func Entries(domain int) []pmda.Entry {
 	all := Table(&Source{Figures: &Figures{}})
 	entries := make([]pmda.Entry, len(all))
@@ -90,13 +93,13 @@ func Entries(domain int) []pmda.Entry {
 	return entries
 }
 
-// PMID is that of a metric here.
+// PMID returns the PMID of a metric of derived.control.
 func PMID(domain, item int) pdu.PMID { return pdu.NewPMID(domain, Cluster, item) }
 
-// FullName is the metric's name in the PMNS.
+// FullName returns the name in the PMNS.
 func (m *Metric) FullName() string { return root + m.Name }
 
-// OneLine is its short help text.
+// OneLine returns the short help text.
 func (m *Metric) OneLine() string {
 	if m.Stored == "" {
 		return m.Short
@@ -104,7 +107,7 @@ func (m *Metric) OneLine() string {
 	return m.Short + "; " + m.Stored
 }
 
-// Desc returns the descriptor that the metric has in an agent's domain.
+// Desc returns the descriptor of the metric in the agent's domain.
 func (m *Metric) Desc(domain int) pdu.Desc {
 	d := pdu.Desc{PMID: PMID(domain, m.Item), Type: m.Type, InDom: pdu.NoInDom, Sem: m.Sem, Units: m.Units}
 	if m.Serial != Singular {
@@ -113,7 +116,7 @@ func (m *Metric) Desc(domain int) pdu.Desc {
 	return d
 }
 
-// find returns the metric of a PMID; nil if it is none of these.
+// find returns the metric with a PMID; nil: there is none.
 func (m *Metrics) find(id pdu.PMID) *Metric {
 	if id.Domain() != m.domain || id.Cluster() != Cluster {
 		return nil
@@ -121,7 +124,7 @@ func (m *Metrics) find(id pdu.PMID) *Metric {
 	return m.byItem[id.Item()]
 }
 
-// findInDom returns one of our own instance domains; nil if it is none.
+// findInDom returns one of inDoms; nil: d is none of them.
 func (m *Metrics) findInDom(d pdu.InDom) *inDom {
 	if serial := d.Serial(); d.Domain() == m.domain && serial < len(m.inDoms) && m.inDoms[serial].instances != nil {
 		return &m.inDoms[serial]
@@ -129,7 +132,7 @@ func (m *Metrics) findInDom(d pdu.InDom) *inDom {
 	return nil
 }
 
-// Desc returns the descriptor of a metric; false if it is none of these.
+// Desc returns the descriptor of a metric; false: there is no such metric.
 func (m *Metrics) Desc(id pdu.PMID) (pdu.Desc, bool) {
 	metric := m.find(id)
 	if metric == nil {
@@ -138,7 +141,7 @@ func (m *Metrics) Desc(id pdu.PMID) (pdu.Desc, bool) {
 	return metric.Desc(m.domain), true
 }
 
-// Instances returns the members of one of our own instance domains; false if it is none.
+// Instances returns the instances of an instance domain; false: d is not one of inDoms.
 func (m *Metrics) Instances(d pdu.InDom) ([]pdu.Instance, bool) {
 	own := m.findInDom(d)
 	if own == nil {
@@ -147,7 +150,8 @@ func (m *Metrics) Instances(d pdu.InDom) ([]pdu.Instance, bool) {
 	return own.instances(), true
 }
 
-// Text returns a help text of a metric or, if t says so, of an instance domain; false if it is none of these.
+// Text returns a help text of a metric or, if t has pdu.TextInDom, of an instance domain; false: there is none with
+// this identifier.
 func (m *Metrics) Text(ident uint32, t pdu.TextType) (string, bool) {
 	var short, long string
 	if t&pdu.TextInDom != 0 {
@@ -169,7 +173,7 @@ func (m *Metrics) Text(ident uint32, t pdu.TextType) (string, bool) {
 	return long, true
 }
 
-// Fetch writes the value set of a metric, for a request that arrived now; false if it is none of these.
+// Fetch writes the value set of a metric for a request that arrived at now; false: there is no such metric.
 func (m *Metrics) Fetch(id pdu.PMID, profile *pdu.Profile, now time.Time, w *pdu.ResultWriter) bool {
 	metric := m.find(id)
 	if metric == nil {
@@ -197,7 +201,7 @@ func (m *Metrics) Fetch(id pdu.PMID, profile *pdu.Profile, now time.Time, w *pdu
 	return true
 }
 
-// CheckStore says why a value cannot be stored, whoever wants that: pdu.ErrPMID if the metric is none of these.
+// CheckStore returns why a value cannot be stored, for any client; pdu.ErrPMID: there is no such metric.
 func (m *Metrics) CheckStore(set *pdu.ValueSet) error {
 	metric := m.find(set.PMID)
 	switch {

@@ -3,9 +3,11 @@ package control
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -54,12 +56,10 @@ func TestTable(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// No item is ever used twice, since archives remember them: a new metric takes nextItem, which then goes up by one. The item
-// of a metric that is removed goes into formerly.
+// Each item below nextItem belongs to a metric or to one that was removed.
 func TestItems(t *testing.T) {
-	const nextItem = 62
-	formerly := []int{27, 28, 37, 38, 39, 47, 48, 49, 51, 57}
-	items := slices.Clone(formerly)
+	removed := []int{27, 28, 37, 38, 39, 47, 48, 49, 51, 57}
+	items := slices.Clone(removed)
 	for _, m := range Table(testSource()) {
 		items = append(items, m.Item)
 	}
@@ -67,7 +67,35 @@ func TestItems(t *testing.T) {
 	for item := range nextItem {
 		require.Equal(t, item, items[item])
 	}
-	assert.Len(t, items, nextItem, "take the next item, and raise nextItem")
+	assert.Len(t, items, nextItem, "use nextItem for the new metric, and raise it by one")
+}
+
+// Each field of Figures changes a metric.
+func TestFiguresHaveRows(t *testing.T) {
+	for i := range reflect.TypeFor[Figures]().NumField() {
+		s := testSource()
+		m := New(testDomain, s)
+		values := func() (all []string) {
+			for _, row := range Table(s) {
+				all = append(all, fetch(t, m, row.Name, &pdu.Profile{}))
+			}
+			return all
+		}
+		before := values()
+		switch f := reflect.ValueOf(s.Figures).Elem().Field(i).Addr().Interface().(type) {
+		case *atomic.Uint64:
+			f.Store(1)
+		case *atomic.Int64:
+			f.Store(1)
+		case *atomic.Bool:
+			f.Store(true)
+		case *Histogram:
+			f.Record(time.Second, 1)
+		case *[FetchKinds]Histogram:
+			f[FirstFetch].Record(time.Second, 1)
+		}
+		assert.NotEqual(t, before, values(), "no row shows Figures.%s", reflect.TypeFor[Figures]().Field(i).Name)
+	}
 }
 
 // fetch returns the value set of a metric with its values as text.

@@ -9,11 +9,11 @@ import (
 	"pmdaderived/pdu"
 )
 
-// numBuckets is how many classes of durations a histogram has: nine for each power of ten from 10 µs
-// to 100 s, and one for all that is longer.
+// numBuckets is the number of buckets of a histogram: nine for each power of ten from 10 µs to 100 s, and one for
+// longer durations.
 const numBuckets = 9*7 + 2
 
-// bounds are the upper bounds of all buckets but the last, each included.
+// bounds has the upper bounds of all buckets but the last. A bound belongs to its bucket.
 //
 //nolint:gochecknoglobals // a table
 var bounds = makeBounds()
@@ -30,8 +30,7 @@ func makeBounds() (all [numBuckets - 1]time.Duration) {
 	return all
 }
 
-// BucketNames returns the names of the buckets of every [Histogram]: the upper bound of each in
-// milliseconds, "inf" for the last.
+// BucketNames returns the names of the buckets of every [Histogram]: the upper bounds in milliseconds, and "inf".
 func BucketNames() []string {
 	names := make([]string, 0, numBuckets)
 	for _, b := range bounds {
@@ -47,7 +46,7 @@ func bucketInstances() (all []pdu.Instance) {
 	return all
 }
 
-// Histogram counts durations. Anybody may record and read.
+// Histogram counts durations. Any goroutine may record and read.
 type Histogram struct {
 	counts  [numBuckets]atomic.Uint64
 	longest Peak // ns
@@ -60,21 +59,21 @@ func (h *Histogram) Record(d time.Duration, n uint64) {
 	h.longest.Raise(int64(d))
 }
 
-// Longest is the longest duration so far.
+// Longest returns the longest recorded duration.
 func (h *Histogram) Longest() time.Duration { return time.Duration(h.longest.Load()) }
 
-// AddTo adds what was counted to sum.
+// AddTo adds the counts to sum.
 func (h *Histogram) AddTo(sum *Buckets) {
 	for i := range h.counts {
 		sum[i] += h.counts[i].Load()
 	}
 }
 
-// Buckets is a histogram at one time: how many durations were at most as long as the bucket's bound
-// and longer than that of the bucket before. [BucketNames] has the bounds.
+// Buckets has the counts of a histogram at one time: each of the durations up to the bucket's bound and above the one
+// before. [BucketNames] has the bounds.
 type Buckets [numBuckets]uint64
 
-// Peak is the largest of some numbers, 0 at least. Anybody may raise and load it.
+// Peak is the maximum of recorded numbers, at least 0. Any goroutine may call Raise and Load.
 type Peak struct{ atomic.Int64 }
 
 // Raise makes n the value if it is larger.

@@ -8,39 +8,39 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Source is what the metrics are read from. The sequences are for the goroutine of the request loop.
+// Source is what the metrics are read from. The sequences belong to the goroutine of the request loop.
 type Source struct {
 	Version string
 	Figures *Figures
 
-	Definitions iter.Seq[*Definition] // each until the next
+	Definitions iter.Seq[*Definition] // an element is valid until the next one
 	Files       iter.Seq[*File]
 	Agents      iter.Seq[*Agent]
 }
 
-// Definition is what is shown of a definition.
+// Definition has the values of one definition.
 type Definition struct {
 	pdu.Instance
-	State   string        // see the long text of definition.state
-	Problem func() string // why it is not served as it is written, or lacks values; "": neither
-	Text    string        // its expression
+	State   string        // one of the words in the help text of definition.state
+	Problem func() string // returns why it is not served as written or lacks values; "": neither
+	Text    string        // the expression
 	PMID    pdu.PMID
-	Sampled func() time.Time // the newest sample of its operands; zero: there is none
-	Fetched time.Time        // when it was computed for a client last; zero: never
-	Values  int              // that it had then
+	Sampled func() time.Time // returns the time of the newest sample of its operands; zero: there is none
+	Fetched time.Time        // when it was last computed for a client; zero: never
+	Values  int              // number of values that it had then
 }
 
-// File is what is shown of a file of definitions.
+// File has the values of one definition file.
 type File struct {
-	pdu.Instance           // its name is the path
-	Error        string    // why it was not read, or not to its end; "": it was
-	Definitions  int       // that could be read
-	Failed       int       // that could not
+	pdu.Instance           // the name is the path
+	Error        string    // why the file was not read completely; "": it was
+	Definitions  int       // number of definitions that were read
+	Failed       int       // number of definitions that could not be read
 	Modified     time.Time // zero: not known
-	Read         time.Time // when
+	Read         time.Time // when the agent read the file
 }
 
-// state is what became of the file.
+// state returns the value of file.state.
 func (f *File) state() string {
 	switch {
 	case f.Error != "":
@@ -51,18 +51,20 @@ func (f *File) state() string {
 	return "read"
 }
 
-// Agent is what is shown of an agent of operands.
+// Agent has the values of one agent of operands.
 type Agent struct {
-	pdu.Instance     // its number is the domain
+	pdu.Instance     // the number is the domain
 	Requests, Errors uint64
 	Time             time.Duration
 	Resting          bool
-	Error            string // the last; "": there was none
+	Error            string // the last error; "": there was none
 }
 
-// instanceMetrics are the metrics with a value for each definition, file or agent.
+// instanceMetrics returns the metrics with one value for each definition, file or agent.
 func instanceMetrics(s *Source) []Metric {
-	definitions := func(add func(*Values, *Definition)) Content { return perInstance(definitionSerial, s.Definitions, add) }
+	definitions := func(add func(*Values, *Definition)) Content {
+		return perInstance(definitionSerial, s.Definitions, add)
+	}
 	files := func(add func(*Values, *File)) Content { return perInstance(fileSerial, s.Files, add) }
 	agents := func(add func(*Values, *Agent)) Content { return perInstance(agentSerial, s.Agents, add) }
 	counter := Shape{pdu.TypeU64, pdu.SemCounter, pdu.Units{Count: 1}}
@@ -121,7 +123,8 @@ func instanceMetrics(s *Source) []Metric {
 		{
 			Item: 41, Name: "file.state", Shape: word,
 			Short: "state of each definition file: read, failed or unread",
-			Long: "read     it was read completely\nfailed   it was read completely, and has mistakes: see derived.control.definition.error\n" +
+			Long: "read     it was read completely\n" +
+				"failed   it was read completely, and has mistakes: see derived.control.definition.error\n" +
 				"unread   it was not read completely: see derived.control.file.error",
 			Content: files(func(v *Values, f *File) { v.text(f.ID, f.state()) }),
 		},

@@ -12,49 +12,49 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Metric is a row of the [Table].
+// Metric is a row of [Table].
 type Metric struct {
-	Item int    // of the PMID; never given to another metric
-	Name string // below derived.control
+	Item int    // item of the PMID; never used for another metric
+	Name string // without derived.control
 	Shape
 	Short string // one line
-	Long  string // lines of 100 characters at most; "": there is no more to say than Short
+	Long  string // lines of at most 100 characters; "": Short says everything
 
-	// Stored is said after Short, since it holds here only: what storing a value does. "": none can be stored.
+	// Stored says what storing a value does, and follows Short in help texts. "": no value can be stored.
 	Stored string
 
-	// Exported says that the MMV file has this metric too, which see package mmv. It is singular and a number, and may be read
-	// on any goroutine. The others belong to the goroutine of the request loop.
+	// Exported: package mmv exports the metric, too. Such a metric is singular and a number, and any goroutine may read
+	// it. The others belong to the goroutine of the request loop.
 	Exported bool
 
 	Content
 }
 
-// Shape is what metrics of a kind have in common.
+// Shape has the metadata that several metrics have in common.
 type Shape struct {
 	Type  pdu.Type
 	Sem   pdu.Semantics
 	Units pdu.Units
 }
 
-// Content is where the values of a metric come from.
+// Content says how to read the values of a metric.
 type Content struct {
-	Serial int           // of our own instance domain; Singular: it has none
-	Fill   func(*Values) // after Reset
+	Serial int           // of its instance domain, or Singular
+	Fill   func(*Values) // appends the values after a Reset
 }
 
-// Values are the values of one metric at one time: a number or a text for each instance.
+// Values has the values of one metric at one time: a number or a text for each instance.
 type Values struct {
 	Now     time.Time
-	Insts   []pdu.Inst // pdu.NoInst for that of a singular metric
+	Insts   []pdu.Inst // pdu.NoInst for a singular metric
 	Numbers []uint64   // as in derived.Vector.Bits
 	Texts   [][]byte
 
-	bytes    []byte // of the texts
+	bytes    []byte // memory of Texts
 	selected pdu.Selection
 }
 
-// Reset forgets the values but not the memory for them, and selects all instances.
+// Reset removes all values, keeps their memory, and selects all instances.
 func (v *Values) Reset() {
 	v.Insts, v.Numbers, v.Texts, v.bytes = v.Insts[:0], v.Numbers[:0], v.Texts[:0], v.bytes[:0]
 	v.selected = pdu.Selection{}
@@ -74,8 +74,8 @@ func (v *Values) text(inst pdu.Inst, s string) {
 	}
 }
 
-// appendPrintable appends a text without what moves a terminal's cursor elsewhere or hides itself, nor what is no UTF-8: that
-// is written as Go writes it, such as \x1b. Ends of lines and tabs stay.
+// appendPrintable appends a text without bytes that are not UTF-8 and without characters that are not printable,
+// since these could control a terminal. It writes them as Go does, such as \x1b. Newlines and tabs stay.
 func appendPrintable(b []byte, s string) []byte {
 	plain := 0 // bytes that can be appended as they are
 	for plain < len(s) && (s[plain] >= ' ' && s[plain] < 0x7f || s[plain] == '\n' || s[plain] == '\t') {
@@ -96,22 +96,22 @@ func appendPrintable(b []byte, s string) []byte {
 	return b
 }
 
-// since is how long ago something was, in milliseconds; nothing if it never was.
+// since appends the time since t in milliseconds. It appends nothing if t is zero.
 func (v *Values) since(inst pdu.Inst, t time.Time) {
 	if !t.IsZero() {
 		v.number(inst, millisec(v.Now.Sub(t)))
 	}
 }
 
-// millisec is a duration as a number of type DOUBLE in milliseconds.
+// millisec returns a duration in milliseconds, as the bits of a DOUBLE.
 func millisec(d time.Duration) uint64 { return math.Float64bits(float64(d) / 1e6) }
 
-// count is the value of a singular metric that is counted.
+// count returns the content of a singular metric with the value of an atomic counter.
 func count[N int64 | uint64](n interface{ Load() N }) Content {
 	return Number(func() uint64 { return uint64(n.Load()) })
 }
 
-// boolean is 1 or 0.
+// boolean returns the content of a singular metric that is 1 or 0.
 func boolean(is *atomic.Bool) Content {
 	return Number(func() uint64 {
 		if is.Load() {
@@ -121,22 +121,22 @@ func boolean(is *atomic.Bool) Content {
 	})
 }
 
-// Number is the content of a singular metric.
+// Number returns the content of a singular metric with the value of n.
 func Number(n func() uint64) Content {
 	return Content{Singular, func(v *Values) { v.number(pdu.NoInst, n()) }}
 }
 
-// duration is shown in milliseconds.
+// duration returns the content of a singular metric in milliseconds.
 func duration(d func() time.Duration) Content {
 	return Number(func() uint64 { return millisec(d()) })
 }
 
-// nanoseconds is a duration in ns that is shown in milliseconds.
+// nanoseconds returns the content of a singular metric in milliseconds, from a counter of nanoseconds.
 func nanoseconds(d *atomic.Int64) Content {
 	return duration(func() time.Duration { return time.Duration(d.Load()) })
 }
 
-// histogram is a number for each bucket of a histogram.
+// histogram returns the content of a metric with a value for each bucket.
 func histogram(h *Histogram) Content {
 	return Content{bucketSerial, func(v *Values) {
 		var counts Buckets
@@ -147,7 +147,7 @@ func histogram(h *Histogram) Content {
 	}}
 }
 
-// perInstance has a value for each that add adds one for.
+// perInstance returns the content of a metric to which add appends at most one value for each element of all.
 func perInstance[T any](serial int, all iter.Seq[T], add func(*Values, T)) Content {
 	return Content{serial, func(v *Values) {
 		for one := range all {

@@ -8,15 +8,14 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Figures is what the agent counts about itself. Whoever does the work counts it, on any goroutine; the zero value is
-// ready for use. [Table] has a row for each.
+// Figures are the numbers that the agent counts about itself, on any goroutine. The zero value is ready for use.
 type Figures struct {
-	Requests    atomic.Uint64 // answered
-	RequestTime Histogram     // from a request's arrival to the end of its reply
-	Values      atomic.Uint64 // of derived metrics, served
+	Requests    atomic.Uint64 // that have been answered
+	RequestTime Histogram     // from the arrival of a request to the end of its reply
+	Values      atomic.Uint64 // of derived metrics that were returned
 	Evaluations atomic.Uint64
-	Stale       atomic.Uint64 // metrics answered PM_ERR_AGAIN because no sample was young enough
-	Repeated    atomic.Uint64 // metrics without a value because their sample was not new
+	Stale       atomic.Uint64 // metrics that got PM_ERR_AGAIN because each sample was too old
+	Repeated    atomic.Uint64 // metrics without a value because there was no new sample
 	SampleAge   [FetchKinds]Histogram
 
 	Contexts        atomic.Int64 // with a history
@@ -27,25 +26,25 @@ type Figures struct {
 	UpstreamMetrics atomic.Uint64 // operands in these fetches
 	UpstreamErrors  atomic.Uint64
 	UpstreamTime    Histogram
-	UpstreamBusy    atomic.Int64 // ns, in all
-	SlowAgents      atomic.Int64 // sampled seldom
+	UpstreamBusy    atomic.Int64 // ns, since the start
+	SlowAgents      atomic.Int64 // that rest or are sampled seldom
 	Reconnects      atomic.Uint64
 
 	Definitions atomic.Int64
 	Bound       atomic.Int64 // definitions that are served
 	Failed      atomic.Int64 // definitions and files
 	Reloads     atomic.Uint64
-	ReloadTook  atomic.Int64 // ns, the last time
+	ReloadTook  atomic.Int64 // ns, of the last reload
 
-	Windows      atomic.Int64  // of functions over time, that are kept
-	WindowValues atomic.Int64  // kept in these
-	WindowTicks  atomic.Uint64 // samples that they took
-	WindowGaps   atomic.Uint64 // samples that they should have had
+	Windows      atomic.Int64  // that are sampled
+	WindowValues atomic.Int64  // that the windows keep
+	WindowTicks  atomic.Uint64 // ticks with a sample
+	WindowGaps   atomic.Uint64 // ticks without values
 
-	Debug atomic.Bool // stored
+	Debug atomic.Bool // set by a store
 }
 
-// SampleOldest is the greatest age of a sample from which values were returned.
+// SampleOldest returns the greatest age of a sample from which values were returned.
 func (f *Figures) SampleOldest() (oldest time.Duration) {
 	for i := range f.SampleAge {
 		oldest = max(oldest, f.SampleAge[i].Longest())
@@ -53,15 +52,15 @@ func (f *Figures) SampleOldest() (oldest time.Duration) {
 	return oldest
 }
 
-// FetchKind is what a fetch is to the context that it comes from. How fresh it can be depends on that.
+// FetchKind classifies the fetches of a context by how well the agent can predict them.
 type FetchKind int
 
 // The kinds of fetches.
 const (
-	FirstFetch     FetchKind = iota // its coming shows in the requests before it
-	SecondFetch                     // after an interval that is not known
-	RegularFetch                    // foretold
-	IrregularFetch                  // of a context that cannot be foretold
+	FirstFetch     FetchKind = iota // follows look-ups of its metrics
+	SecondFetch                     // after an interval that is not known yet
+	RegularFetch                    // predicted
+	IrregularFetch                  // not predicted
 	FetchKinds
 )
 
@@ -71,18 +70,35 @@ const (
 	Debug  = 40
 )
 
-// Singular stands for no instance domain.
+// nextItem is the item of the next new metric. No item is used twice, even if its metric has gone: archives keep PMIDs.
+const nextItem = 62
+
+// Singular is the Serial of a metric without an instance domain.
 const Singular = -1
 
-// Table returns all metrics of derived.control by item, reading the source. The file help at the top of the source tree and
-// docs/reference.md repeat it; tests compare them.
+// Table returns all metrics of derived.control, by item. They read the source.
+//
+// To add a metric with one value, or a histogram:
+//
+//  1. Add a field to [Figures], and count where the event happens. TestFiguresHaveRows fails without a row.
+//  2. Add a row to singularMetrics, with the item nextItem, and raise nextItem. TestItems fails otherwise.
+//  3. Run these commands, which write help, docs/reference.md, and the files that test/ compares:
+//     go test ./internal/agent/control -update
+//     go test ./test -tags pcp -run 'TestDbpmda|TestStays' -update
+//
+// To add a metric with one value for each definition, file or agent, add a field to [Definition], [File] or [Agent]
+// and a row to instanceMetrics, and fill the field in internal/agent/control.go; then steps 2 and 3. Its test is a
+// row of TestFetch.
+//
+// With Exported the metric is also in the MMV file: add go test ./internal/agent/mmv -update, which writes
+// docs/mmv.md.
 func Table(s *Source) []Metric {
 	all := slices.Concat(singularMetrics(s), instanceMetrics(s))
 	slices.SortFunc(all, func(a, b Metric) int { return a.Item - b.Item })
 	return all
 }
 
-// singularMetrics are the metrics that have one value, and the histograms.
+// singularMetrics returns the metrics with one value, and the histograms.
 func singularMetrics(s *Source) []Metric {
 	f := s.Figures
 	age := func(kind FetchKind) *Histogram { return &f.SampleAge[kind] }
@@ -93,8 +109,9 @@ func singularMetrics(s *Source) []Metric {
 	return []Metric{
 		{
 			Item: Reload, Name: "reload", Shape: Shape{pdu.TypeU32, pdu.SemDiscrete, counted}, Exported: true,
-			Short:   "number of times that the agent has read its configuration again",
-			Long:    "Storing any value makes the agent read its configuration files again. Only root and the user of\nthe agent can store.",
+			Short: "number of times that the agent has read its configuration again",
+			Long: "Storing any value makes the agent read its configuration files again. Only root and the user of\n" +
+				"the agent can store.",
 			Stored:  "store any value to do so now",
 			Content: count(&f.Reloads),
 		},
@@ -125,8 +142,9 @@ func singularMetrics(s *Source) []Metric {
 		},
 		{
 			Item: 5, Name: "request_longest", Shape: millis, Exported: true,
-			Short:   "longest time that the agent has taken for a request",
-			Long:    "The time is from the arrival of a request to the end of its reply. pmcd serves no other client\nmeanwhile.",
+			Short: "longest time that the agent has taken for a request",
+			Long: "The time is from the arrival of a request to the end of its reply. pmcd serves no other client\n" +
+				"meanwhile.",
 			Content: duration(f.RequestTime.Longest),
 		},
 		{
@@ -153,8 +171,9 @@ func singularMetrics(s *Source) []Metric {
 		},
 		{
 			Item: 10, Name: "sample.stale", Shape: counter, Exported: true,
-			Short:   "number of times that a metric had no value because its sample was too old",
-			Long:    "The client gets PM_ERR_AGAIN. A sample is too old after 1 second, or after 1.5 times the interval\nof the client if that is longer, but never later than after 90 seconds.",
+			Short: "number of times that a metric had no value because its sample was too old",
+			Long: "The client gets PM_ERR_AGAIN. A sample is too old after 1 second, or after 1.5 times the interval\n" +
+				"of the client if that is longer, but never later than after 90 seconds.",
 			Content: count(&f.Stale),
 		},
 		{
@@ -194,8 +213,9 @@ func singularMetrics(s *Source) []Metric {
 		},
 		{
 			Item: 18, Name: "contexts_dropped", Shape: counter,
-			Short:   "number of client contexts that have lost their history to make room for others",
-			Long:    "The number of contexts with a history is limited. The least recently used context loses its\nhistory, and its next fetch counts as a first one.",
+			Short: "number of client contexts that have lost their history to make room for others",
+			Long: "The number of contexts with a history is limited. The least recently used context loses its\n" +
+				"history, and its next fetch counts as a first one.",
 			Content: count(&f.ContextsDropped),
 		},
 		{
@@ -244,8 +264,9 @@ func singularMetrics(s *Source) []Metric {
 		},
 		{
 			Item: 34, Name: "sample.age.regular", Shape: counter,
-			Short:   "number of metrics returned for predicted fetches, by the age of the sample",
-			Long:    spreadText + ageText + "These are the third and later fetches of\ncontexts that fetch at regular intervals.",
+			Short: "number of metrics returned for predicted fetches, by the age of the sample",
+			Long: spreadText + ageText + "These are the third and later fetches of\n" +
+				"contexts that fetch at regular intervals.",
 			Content: histogram(age(RegularFetch)),
 		},
 		{
@@ -256,14 +277,16 @@ func singularMetrics(s *Source) []Metric {
 		},
 		{
 			Item: 36, Name: "sample.repeated", Shape: counter,
-			Short:   "number of times that a metric had no value because there was no newer sample",
-			Long:    "This concerns metrics with delta() only: the next value includes the change. rate() without delta()\nkeeps its value.",
+			Short: "number of times that a metric had no value because there was no newer sample",
+			Long: "This concerns metrics with delta() only: the next value includes the change. rate() without delta()\n" +
+				"keeps its value.",
 			Content: count(&f.Repeated),
 		},
 		{
 			Item: 58, Name: "window.functions", Shape: gauge,
-			Short:   "number of functions over time",
-			Long:    "The agent samples each at its interval, even if no client asks. A function that several\ndefinitions use counts once.",
+			Short: "number of functions over time",
+			Long: "The agent samples each at its interval, even if no client asks. A function that several\n" +
+				"definitions use counts once.",
 			Content: count(&f.Windows),
 		},
 		{
@@ -280,14 +303,16 @@ func singularMetrics(s *Source) []Metric {
 		},
 		{
 			Item: 61, Name: "window.gaps", Shape: counter,
-			Short:   "number of samples of functions over time that had no values",
-			Long:    "The sample was late or missing, an operand had an error, or rate() or delta() had nothing to\ncompare with.",
+			Short: "number of samples of functions over time that had no values",
+			Long: "The sample was late or missing, an operand had an error, or rate() or delta() had nothing to\n" +
+				"compare with.",
 			Content: count(&f.WindowGaps),
 		},
 		{
 			Item: Debug, Name: "debug", Shape: Shape{pdu.TypeU32, pdu.SemDiscrete, pdu.Units{}},
-			Short:   "1 if the agent logs debugging messages, otherwise 0",
-			Long:    "Only root and the user of the agent can store, 0 or 1. Until then the options on the command line\nof the agent apply, which this metric does not show.",
+			Short: "1 if the agent logs debugging messages, otherwise 0",
+			Long: "Only root and the user of the agent can store, 0 or 1. Until then the options on the command line\n" +
+				"of the agent apply, which this metric does not show.",
 			Stored:  "store 1 or 0 to change it",
 			Content: boolean(&f.Debug),
 		},
