@@ -75,7 +75,7 @@ func (c *Conn) LookupNames(ctx context.Context, names []string) ([]NameResult, e
 	return results, nil
 }
 
-// canBeAsked reports whether a name can be sent to pmcd. It is false for names that no metric can have and that pmcd
+// canBeAsked reports whether a name can be sent to pmcd. It is false for names that no metric can have or that pmcd
 // would misread.
 func canBeAsked(name string) bool {
 	return name != "" && len(name) <= maxName && !strings.Contains(name, "\x00")
