@@ -74,7 +74,8 @@ func (b *bench) newTestbed(ctx context.Context, c testbedConfig) (a *testbed, er
 		{
 			Name: "derived", Domain: derivedDomain,
 			Command: []string{
-				b.folder.Path("pmdaderived"), "-d", strconv.Itoa(derivedDomain), "-c", a.folder.Path("definitions"), "--interval", "0",
+				b.folder.Path("pmdaderived"), "-d", strconv.Itoa(derivedDomain), "-c", a.folder.Path("definitions"),
+				"--interval", "0",
 			},
 		},
 	}}

@@ -10,21 +10,21 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Answer is what a run got for one fetch: a code, or values.
+// Answer is the answer of a run to one fetch: a code, or values.
 type Answer struct {
 	Code   pdu.Code
 	Values []Value
 }
 
-// Value is one value as the corpus writes it.
+// Value is one value, in the form of the corpus.
 type Value struct {
 	Inst pdu.Inst // NoInst: singular
 	Name any      // of the instance; nil: it has none
 	Text string
 }
 
-// Text writes a value as the corpus has it: integers decimal, FLOAT and DOUBLE the shortest decimal
-// that reads back as the same, aggregates and events "hex:" and their bytes.
+// Text returns a value in the form of the corpus: integers decimal, FLOAT and DOUBLE as the shortest decimal that reads
+// back as the same, aggregates and events as "hex:" and their bytes.
 func Text(t pdu.Type, bits uint64, bytes []byte) string {
 	switch t {
 	case pdu.Type32:
@@ -56,7 +56,7 @@ func shortest(f float64, size int) string {
 	return strconv.FormatFloat(f, 'e', -1, size)
 }
 
-// Different returns "" if the two are equal, else a line that tells.
+// Different returns "" if the two are equal, else a line about the difference.
 func Different(what string, want, got any) string {
 	if fmt.Sprintf("%#v", want) == fmt.Sprintf("%#v", got) {
 		return ""
@@ -64,7 +64,7 @@ func Different(what string, want, got any) string {
 	return fmt.Sprintf("\n%s: want %v, got %v", what, want, got)
 }
 
-// DifferentDesc tells how a descriptor differs from that of libpcp, in a case of class ok.
+// DifferentDesc returns the differences of a descriptor from that of libpcp, in a case of class ok.
 func (c *Case) DifferentDesc(got pdu.Desc) string {
 	indom := pdu.NoInDom.String()
 	if c.InDom != nil {
@@ -77,8 +77,8 @@ func (c *Case) DifferentDesc(got pdu.Desc) string {
 		Different("scale", c.Scale, [3]int8{int8(u.SpaceScale), int8(u.TimeScale), u.CountScale})
 }
 
-// DifferentValues tells how the answer to the fetch with number i differs from that of libpcp, in
-// a case of class ok. elapsed is the time in seconds since the answer before.
+// DifferentValues returns the difference of the answer to fetch number i from that of libpcp, in a case of class ok.
+// elapsed is the time in seconds since the answer before.
 func (c *Case) DifferentValues(i int, got Answer, elapsed float64) string {
 	what := fmt.Sprintf("fetch %d", i)
 	want := c.Fetches[i]
@@ -107,11 +107,11 @@ func (c *Case) DifferentValues(i int, got Answer, elapsed float64) string {
 	return Different(what, wants, gots)
 }
 
-// elapsedTolerance is how much rates may differ: the corpus has times in microseconds, and a daemon
-// samples a moment before the client's fetch has its time stamp.
+// elapsedTolerance is the share by which rates may differ: the corpus has times in microseconds, and a daemon samples a
+// moment before the client's fetch has its time stamp.
 const elapsedTolerance = 0.02
 
-// near compares what two values are when multiplied by the time they were made over.
+// near compares two values, each multiplied by the time that it covers.
 func near(want string, wantElapsed float64, got string, elapsed float64) bool {
 	a, errA := strconv.ParseFloat(want, 64)
 	b, errB := strconv.ParseFloat(got, 64)
@@ -124,8 +124,8 @@ func near(want string, wantElapsed float64, got string, elapsed float64) bool {
 	return math.Abs(a-b) <= elapsedTolerance*math.Abs(a)
 }
 
-// Shown is a syntax error as libpcp shows it: lines with the text, a caret below the offset, and the reason if there
-// is one.
+// Shown returns a syntax error as libpcp shows it: lines with the text, a caret below the offset, and the reason if
+// there is one.
 func Shown(text string, offset int, reason string) string {
 	var caret strings.Builder
 	for i, r := range text {

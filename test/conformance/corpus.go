@@ -14,8 +14,8 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Case is a definition of the corpus and what libpcp 6.0.3 answers: a line of expected.jsonl. A
-// step is a verb and its arguments: fetch; store METRIC VALUE [INSTANCE]; sleep SECONDS.
+// Case is a definition of the corpus and the answer of libpcp 6.0.3: a line of expected.jsonl. A step is a verb and its
+// arguments: fetch; store METRIC VALUE [INSTANCE]; sleep SECONDS.
 type Case struct {
 	Set  string `json:"-"` // folder of the corpus
 	Name string // without "dmc."
@@ -82,8 +82,8 @@ func (c *Case) Stores() bool {
 	return slices.ContainsFunc(c.Steps, func(step []string) bool { return step[0] == "store" })
 }
 
-// Message is what libpcp says about the definition, without where it stands: of a syntax error the
-// line with the caret, and the reason if there is one; of a semantic error the line.
+// Message returns libpcp's message about the definition, without the place. That of a syntax error is the line with the
+// caret, and the reason if there is one. That of a semantic error is the line.
 func (c *Case) Message() string {
 	if _, shown, ok := strings.Cut(c.Stderr, "syntax error\n"); ok {
 		return shown

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Difference is something that we answer otherwise than libpcp on purpose; any other difference is a bug.
-// docs/conformance.md says what each is, and why.
+// Difference is an intended difference from libpcp. Any other difference is a bug. docs/conformance.md describes and
+// explains each.
 type Difference struct {
 	ID    string   // Q-…: docs/language-rules.md section 10; others are named in docs/conformance.md first
 	Cases []string // of the corpus, each SET.CASE
@@ -20,14 +20,14 @@ var list string
 
 const headingSeven = "# from libpcp 7.2\n"
 
-// Differences are those from libpcp 6.0.3.
+// Differences returns the differences from libpcp 6.0.3.
 func Differences() []Difference {
 	six, _, _ := strings.Cut(list, headingSeven)
 	return read(six)
 }
 
-// DifferencesSeven are those that there are only beside libpcp of PCP 7.2, whose language is ours. Their cases are
-// those of derived/testdata/novalue and extraunits.
+// DifferencesSeven returns the differences from libpcp of PCP 7.2, whose language is ours, besides [Differences]. Their
+// cases are those of derived/testdata/novalue and extraunits.
 func DifferencesSeven() []Difference {
 	_, seven, _ := strings.Cut(list, headingSeven)
 	return read(seven)
@@ -42,7 +42,7 @@ func read(text string) (all []Difference) {
 	return all
 }
 
-// Extension reports whether a difference is that we understand more than libpcp: it refuses the texts. What it
+// Extension reports whether a difference is that the agent accepts texts that libpcp refuses. A text that libpcp
 // accepts cannot differ because of it.
 func Extension(id string) bool {
 	return slices.Contains([]string{"Q-7X", "expressions in aggregates", "functions of our own", "numbers that fit"}, id)
@@ -51,7 +51,7 @@ func Extension(id string) bool {
 // configPrefix begins the names of cases that are whole configuration files, which package config reads.
 const configPrefix = "config."
 
-// Wanted returns the id of the difference that a case is an example of. Cases are called SET.CASE.
+// Wanted returns the id of the difference that explains a case. The name of a case is SET.CASE.
 func Wanted(name string) (id string, ok bool) {
 	all := Differences()
 	i := slices.IndexFunc(all, func(d Difference) bool { return slices.Contains(d.Cases, name) })

@@ -10,25 +10,25 @@ import (
 	"strings"
 )
 
-// Table is the outcome of all runs: set, run, counts.
+// Table has the counts of all runs, by set and run.
 type Table map[string]map[string]Counts
 
-// runs are the columns; a tally of another run is not shown.
+// runs returns the columns. A tally of another run is not shown.
 func runs() []string { return []string{"in-process", "end-to-end"} }
 
-// all is the set of all sets.
+// all is the name of the sum of all sets.
 const all = "all"
 
-// event is what `go test -json` prints, as far as it is used.
+// event has the fields of a line of `go test -json` that are used.
 type event struct {
 	Action, Package, Test, Key, Value, Output string
 }
 
-// ReadTable gathers the tallies from the output of `go test -json`. Whatever failed tests have printed
-// goes to problems; failed tells whether there was one.
+// ReadTable reads the tallies in the output of `go test -json`. It writes the output of failed tests to problems;
+// failed is true if there was one.
 func ReadTable(events io.Reader, problems io.Writer) (t Table, failed bool, err error) {
 	t = Table{all: {}}
-	output := map[string][]string{} // of tests that may yet fail
+	output := map[string][]string{} // of tests that have not ended
 	for decoder := json.NewDecoder(events); ; {
 		var e event
 		if err := decoder.Decode(&e); errors.Is(err, io.EOF) {
@@ -75,7 +75,7 @@ func (c Counts) plus(d Counts) Counts {
 	return Counts{c.Cases + d.Cases, c.Agree + d.Agree, c.Wanted + d.Wanted, c.Failures + d.Failures}
 }
 
-// Failures is the number of differences that nobody wants.
+// Failures returns the number of unwanted differences.
 func (t Table) Failures() (n int) {
 	for _, c := range t[all] {
 		n += c.Failures

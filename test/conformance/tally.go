@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Counts is how a set of cases came out.
+// Counts are the numbers of a set of cases, by outcome.
 type Counts struct {
 	Cases, Agree, Wanted, Failures int
 }
@@ -24,8 +24,8 @@ type Tally struct {
 	why  map[string]string
 }
 
-// NewTally starts a tally. run names it and is a word: the table has a group of columns for it. Beside [Differences]
-// there may be others.
+// NewTally starts a tally. run is its name, one word: the table has a group of columns for it. list has differences
+// besides [Differences].
 func NewTally(run string, list ...Difference) *Tally {
 	t := &Tally{run: run, sets: map[string]*Counts{}, seen: map[string]bool{}, why: map[string]string{}}
 	for _, d := range append(Differences(), list...) {
@@ -43,9 +43,9 @@ func (t *Tally) of(set string) *Counts {
 	return t.sets[set]
 }
 
-// Judge counts a case of the corpus. different tells how the answer differs from that of libpcp, ""
-// if it does not. An unwanted difference fails the test, and so does a wanted one that is not there.
-// It returns the id of the wanted difference that explains the answer, "" if there is none.
+// Judge counts a case of the corpus. different is the difference of the answer from that of libpcp, "" without one. An
+// unwanted difference fails the test, and so does a wanted one that is missing. Judge returns the id of the wanted
+// difference that explains the answer, "" without one.
 func (t *Tally) Judge(tb testing.TB, c *Case, different string) (id string) {
 	tb.Helper()
 	counts := t.of(c.Set)
@@ -97,8 +97,7 @@ func (t *Tally) Report(tb testing.TB) {
 	}
 }
 
-// ReportCorpus is [Tally.Report] for a run over the whole corpus: every difference on the list has to
-// have been met.
+// ReportCorpus is [Tally.Report] for a run over the whole corpus. Every difference on the list must have occurred.
 func (t *Tally) ReportCorpus(tb testing.TB) {
 	tb.Helper()
 	for name, id := range t.why {

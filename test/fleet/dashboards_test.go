@@ -19,10 +19,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shown are the metrics that Grafana's dashboards need, as pmlogger takes them.
+// shown has the metrics that Grafana's dashboards need, for pmlogger.
 const shown = "derived.host derived.control mmv.pmdaderived"
 
-// dashboard is a file for Grafana: what its data source is asked for.
+// dashboard is a file for Grafana, with the queries to its data source.
 type dashboard struct {
 	file   string
 	source string // vector or redis
@@ -55,7 +55,7 @@ func dashboardFiles(t *testing.T, sources ...string) []dashboard {
 	return found
 }
 
-// queries returns what the panels ask for, with the panels' titles.
+// queries returns the queries of the panels, with the panels' titles.
 func (d dashboard) queries() map[string]string {
 	found := make(map[string]string)
 	for _, panel := range d.Panels {
@@ -66,9 +66,9 @@ func (d dashboard) queries() map[string]string {
 	return found
 }
 
-// testDashboards asks pmproxy what the data sources of grafana-pcp ask it for the panels of each dashboard: what
-// has values for pmrep has them in Grafana. A metric without values is not asked for in Redis; what pmproxy
-// shows of it live tells nothing, for that of PCP 7.2 shows a 0 in place of a value that there is not.
+// testDashboards sends pmproxy the queries of grafana-pcp's data sources for the panels of each dashboard. Metrics with
+// values for pmrep must have them in Grafana. A metric without values is not queried in Redis. Its live value in
+// pmproxy means nothing: pmproxy of PCP 7.2 returns 0 in place of a missing value.
 func testDashboards(t *testing.T, s *site, h *host) {
 	live, recorded := make(map[string]int), make(map[string]int) // number of values of each metric
 	hasValues := make(map[string]bool)
@@ -126,8 +126,8 @@ func haveValues(t *testing.T, h *host, metrics []string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// byVector asks for metrics as the data source PCP Vector does, all at once, in a context that it keeps, until
-// those that have values have them there. It returns the number of values of each.
+// byVector fetches metrics as the data source PCP Vector does, all at once, in one context, until those that have
+// values have them there. It returns the number of values of each.
 func byVector(t *testing.T, s *site, h *host, metrics, valued []string) map[string]int {
 	t.Helper()
 	names := strings.Join(metrics, ",")
@@ -158,7 +158,7 @@ func byVector(t *testing.T, s *site, h *host, metrics, valued []string) map[stri
 
 var labelValues = regexp.MustCompile(`^label_values\((\w+)\)$`)
 
-// choices asks what the user can choose for the variables of a dashboard.
+// choices returns the values that a user can choose for the variables of a dashboard.
 func (d dashboard) choices(t *testing.T, s *site) map[string][]string {
 	t.Helper()
 	found := make(map[string][]string)
@@ -173,7 +173,7 @@ func (d dashboard) choices(t *testing.T, s *site) map[string][]string {
 	return found
 }
 
-// hostName is the name of the host in labels.
+// hostName returns the name of the host in labels.
 func (h *host) hostName(t *testing.T, s *site) string {
 	t.Helper()
 	name, ok := s.metrics(t, h)["derived.fleet.level"].Labels["hostname"].(string)
@@ -181,8 +181,8 @@ func (h *host) hostName(t *testing.T, s *site) string {
 	return name
 }
 
-// byHistory asks for the last minutes of an expression as the data sources PCP Valkey and PCP Redis do, and
-// returns the number of series or instances that have values.
+// byHistory queries the last minutes of an expression as the data sources PCP Valkey and PCP Redis do, and returns the
+// number of series or instances that have values.
 func byHistory(t *testing.T, s *site, expr string) int {
 	t.Helper()
 	ids := getJSON[[]string](t, s, "/series/query", "expr", expr)

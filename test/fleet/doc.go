@@ -6,7 +6,7 @@
 //	                                                         Redis
 //
 // The hosts are private pmcds with names, labels and values of their own and one file of definitions. Everything
-// else is stock, with ports and folders of its own. The test prints what each way to ask returns for each host:
+// else is stock, with ports and folders of its own. The test prints the values of each host by each way:
 //
 //	scripts/check-fleet
 //

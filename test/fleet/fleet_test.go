@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// recordLimit is how long it may take until every host's values are in Redis: pmlogger records each second.
+// recordLimit is the longest time until every host's values are in Redis. pmlogger records each second.
 const recordLimit = 60 * time.Second
 
 // startSite runs the loggers of the hosts, Redis and pmproxy.
@@ -30,7 +30,7 @@ func startSite(t *testing.T, hosts []*host) *site {
 	s := &site{central: c, redis: startRedis(t, c)}
 	for i, h := range hosts {
 		metrics := "derived.fleet derived.host.load"
-		if i == 0 { // one is enough for what is slow to ask for
+		if i == 0 { // one host is enough for slow queries
 			metrics = "derived.fleet " + shown
 		}
 		conf := c.write(t, h.name+".conf", "log mandatory on 1 second { "+metrics+" }\n")
@@ -51,7 +51,7 @@ func startSite(t *testing.T, hosts []*host) *site {
 	return s
 }
 
-// way is one of those in which the values of a host can be asked for.
+// way is a way to fetch the values of a host.
 type way struct {
 	name string
 	ask  func(*testing.T, *site, *host) values
@@ -61,7 +61,7 @@ func ways() []way {
 	return []way{{"pmseries", byPMSeries}, {"/series", bySeries}, {"/pmapi", byPMAPI}, {"/metrics", byOpenMetrics}}
 }
 
-// Derived metrics of several hosts go through PCP's distributed half as any others do.
+// Derived metrics of several hosts pass through PCP's distributed half as any other metric does.
 func TestFleet(t *testing.T) {
 	hosts := fleetHosts()
 	p := build(t)
@@ -90,7 +90,7 @@ func TestFleet(t *testing.T) {
 				for metric, value := range want {
 					tolerance := 0.0
 					if metric == "derived.fleet.clock" {
-						tolerance = 0.5 // it is measured
+						tolerance = 0.5 // a measurement
 					}
 					assert.InDelta(t, value, got[metric], tolerance, "%s of %s", metric, h.name)
 				}
@@ -228,7 +228,7 @@ func TestFleet(t *testing.T) {
 	})
 }
 
-// answers puts the values side by side.
+// answers returns the values side by side.
 func answers(hosts []*host, found map[string]values) string {
 	rows := [][]any{{"host", "metric"}}
 	for _, way := range ways() {
@@ -250,7 +250,7 @@ func answers(hosts []*host, found map[string]values) string {
 	return table(rows)
 }
 
-// table puts rows below each other.
+// table returns rows, one below the other.
 func table(rows [][]any) string {
 	var text bytes.Buffer
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)

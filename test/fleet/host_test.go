@@ -18,7 +18,7 @@ import (
 	"pmdaderived/test/pmcdtest"
 )
 
-// definitions is the file that all hosts have. One operand is missing on the host without dice.
+// definitions is the file of all hosts. One operand is missing on the host without dice.
 const definitions = `fleet.level = sample.write_me * 10
 fleet.level(oneline) = level of the host
 fleet.bins = sample.bin * sample.write_me
@@ -32,7 +32,7 @@ page.infinite = 1 / (sample.long.one - 1)
 page.matched = matchinst(/^bin.[12]00|a\\.b/, sample.bin)
 `
 
-// values are the values of metrics: by the name of a singular one, by name[instance] of others.
+// values has the values of metrics: by the name of a singular one, by name[instance] of others.
 type values map[string]float64
 
 // host is one machine with pmcd and our agent.
@@ -52,7 +52,7 @@ func fleetHosts() []*host {
 	}
 }
 
-// want is what the definitions come to on the host.
+// want returns the values of the definitions on the host.
 func (h *host) want() values {
 	want := values{"derived.fleet.level": float64(10 * h.level), "derived.fleet.clock": 1}
 	for bin := 100; bin <= 900; bin += 100 {
@@ -64,11 +64,11 @@ func (h *host) want() values {
 	return want
 }
 
-// address is where pmcd listens, as PCP's tools take it.
+// address returns pmcd's address in the form of PCP's tools.
 func (h *host) address() string { return fmt.Sprintf("127.0.0.1:%d", h.pmcd.Port) }
 
-// programs are what the hosts run, and what they read: the folder has a copy of the definitions that come with
-// the agent and fleet.conf.
+// programs are the programs of the hosts and their definitions: the folder has a copy of the definitions that come with
+// the agent, and fleet.conf.
 type programs struct{ agent, dice, folder, definitions string }
 
 // build makes the programs and the files of definitions in a folder that the user pcp can read.
@@ -96,7 +96,7 @@ func build(t *testing.T) programs {
 	return p
 }
 
-// start runs the host until the test ends and returns when it serves all that it can.
+// start runs the host until the test ends. It returns when the host serves all that it can.
 func (h *host) start(t *testing.T, p programs) {
 	t.Helper()
 	cfg := pmcdtest.Config{

@@ -29,16 +29,15 @@ const (
 	portAttempts = 5
 )
 
-// central is the machine that has no pmcd but all the rest: loggers, pmproxy, Redis.
+// central is the machine without a pmcd. It runs all the rest: loggers, pmproxy, Redis.
 type central struct {
-	pmcd  *pmcdtest.PMCD // of a host: who has installed PCP here, and where
+	pmcd  *pmcdtest.PMCD // of a host: it has the paths of PCP
 	dir   string
 	env   []string
-	owner *syscall.Credential // who its daemons run as; nil: we
+	owner *syscall.Credential // user of its daemons; nil: the one of this process
 }
 
-// newCentral makes the folders that PCP's daemons write to. They become the user that pmcd has become, if root starts
-// them.
+// newCentral makes the folders that PCP's daemons write to. If root starts them, they run as the user of pmcd.
 func newCentral(t *testing.T, pmcd *pmcdtest.PMCD) *central {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "fleet-")
@@ -78,7 +77,7 @@ func (c *central) makeDir(t *testing.T, name string) string {
 	return path
 }
 
-// write makes a file that everybody can read and returns its path.
+// write makes a file that every user can read and returns its path.
 func (c *central) write(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(c.dir, name)
@@ -90,11 +89,11 @@ func (c *central) write(t *testing.T, name, text string) string {
 type process struct {
 	name  string
 	pid   int
-	out   bytes.Buffer  // to be read when it has ended
-	ended chan struct{} // closed then
-	err   error         // its exit status; valid then
+	out   bytes.Buffer  // to be read after the end
+	ended chan struct{} // closed at the end
+	err   error         // its exit status, valid after the end
 	log   string        // path of its log file, "" if it has none
-	told  bool          // to end
+	told  bool          // a signal to end was sent
 }
 
 // start runs a program until the test ends. When the test fails, its output is part of the test's.
@@ -104,7 +103,7 @@ func (c *central) start(t *testing.T, log, name string, args ...string) *process
 	cmd := exec.Command(name, args...)
 	cmd.Dir, cmd.Env = c.dir, c.env
 	cmd.Stdout, cmd.Stderr = &p.out, &p.out
-	// It dies with us whatever becomes of us. The kernel takes the thread that starts it for its parent,
+	// It dies with this process, however that ends. The kernel takes the thread that starts it for its parent,
 	// so that thread stays and waits.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c.owner, Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
@@ -130,7 +129,7 @@ func (c *central) start(t *testing.T, log, name string, args ...string) *process
 	return p
 }
 
-// running holds until the process ends.
+// running returns true until the process ends.
 func (p *process) running() bool {
 	select {
 	case <-p.ended:
@@ -140,7 +139,7 @@ func (p *process) running() bool {
 	}
 }
 
-// end ends the process and waits for it. One that has ended by itself fails the test. It may be called again.
+// end ends the process and waits for it. A process that has ended by itself fails the test. end may be called again.
 func (p *process) end(t *testing.T) {
 	t.Helper()
 	switch {
@@ -159,7 +158,7 @@ func (p *process) end(t *testing.T) {
 	}
 }
 
-// logged returns its log.
+// logged returns the log of the process.
 func (p *process) logged() string {
 	if p.log == "" {
 		return ""
@@ -171,8 +170,8 @@ func (p *process) logged() string {
 	return string(text)
 }
 
-// listen starts a server on a free port of this machine and returns the port when it takes connections. Somebody
-// else may be faster: then it is tried with another one.
+// listen starts a server on a free port of this machine and returns the port when it takes connections. Another program
+// may take the port first: then it tries another port.
 func (c *central) listen(t *testing.T, run func(port int) *process) (port int) {
 	t.Helper()
 	for range portAttempts {
@@ -187,7 +186,7 @@ func (c *central) listen(t *testing.T, run func(port int) *process) (port int) {
 			}
 			time.Sleep(pollInterval)
 		}
-		p.told = true // it has ended, or nobody can reach it
+		p.told = true // it has ended, or cannot be reached
 	}
 	require.Fail(t, "no server")
 	return 0
@@ -201,8 +200,8 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// redisServer returns the path of a Redis or Valkey server. Debian's redis-tools has the program under the name of
-// another use of it, and package redis-server only the name, and a service.
+// redisServer returns the path of a Redis or Valkey server. Debian's redis-tools has the program under another name.
+// Package redis-server adds only the name and a service.
 func redisServer(t *testing.T, c *central) string {
 	t.Helper()
 	for _, name := range []string{"redis-server", "valkey-server"} {

@@ -18,13 +18,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// site is what the test asks: the machine in the middle with its Redis and its pmproxy.
+// site is the machine in the middle with its Redis and its pmproxy.
 type site struct {
 	*central
 	redis, proxy int
 }
 
-// get asks pmproxy, with parameters in pairs, and returns the body of the answer.
+// get sends a request to pmproxy, with parameters in pairs, and returns the body of the answer.
 func (s *site) get(t *testing.T, path string, parameters ...string) []byte {
 	t.Helper()
 	query := make(url.Values)
@@ -72,7 +72,7 @@ var (
 	seriesInst   = regexp.MustCompile(`^    inst \[-?\d+ or "(.*)"\] series ([0-9a-f]{40})$`)
 )
 
-// byPMSeries is what the tool pmseries says of a host.
+// byPMSeries returns the values of a host from the tool pmseries.
 func byPMSeries(t *testing.T, s *site, h *host) values {
 	t.Helper()
 	found := make(values)
@@ -91,7 +91,7 @@ func byPMSeries(t *testing.T, s *site, h *host) values {
 	return found
 }
 
-// described returns the metric that a series is of, and the names of its instances by their series.
+// described returns the metric of a series, and the names of its instances by their series.
 func (s *site) described(t *testing.T, series string) (metric string, instances map[string]string) {
 	t.Helper()
 	instances = make(map[string]string)
@@ -119,7 +119,8 @@ func (v values) put(t *testing.T, metric, instance, text string) {
 	v[metric] = number
 }
 
-// bySeries is what /series of pmproxy says: recorded values, as Grafana's PCP Valkey (Redis) data source asks for them.
+// bySeries returns the values from /series of pmproxy: recorded ones, as Grafana's PCP Valkey (Redis) data source
+// fetches them.
 func bySeries(t *testing.T, s *site, h *host) values {
 	t.Helper()
 	found := make(values)
@@ -145,7 +146,7 @@ type webMetric struct {
 	OneLine                                     string `json:"text-oneline"`
 }
 
-// metrics asks for the metadata of all definitions of a host.
+// metrics returns the metadata of all definitions of a host.
 func (s *site) metrics(t *testing.T, h *host) map[string]webMetric {
 	t.Helper()
 	found := make(map[string]webMetric)
@@ -157,7 +158,8 @@ func (s *site) metrics(t *testing.T, h *host) map[string]webMetric {
 	return found
 }
 
-// byPMAPI is what /pmapi of pmproxy says: values of this moment, as Grafana's PCP Vector data source asks for them.
+// byPMAPI returns the values from /pmapi of pmproxy: those of this moment, as Grafana's PCP Vector data source fetches
+// them.
 func byPMAPI(t *testing.T, s *site, h *host) values {
 	t.Helper()
 	names := make([]string, 0, 4)
@@ -213,7 +215,7 @@ type sample struct {
 	value  string
 }
 
-// openMetrics reads what /metrics of pmproxy says of a host.
+// openMetrics parses the answer of /metrics of pmproxy for a host.
 func (s *site) openMetrics(t *testing.T, h *host, names string) []sample {
 	t.Helper()
 	var found []sample
@@ -241,7 +243,7 @@ func (s *site) openMetrics(t *testing.T, h *host, names string) []sample {
 	return found
 }
 
-// byOpenMetrics is what /metrics of pmproxy says: values of this moment for Prometheus.
+// byOpenMetrics returns the values from /metrics of pmproxy: those of this moment, for Prometheus.
 func byOpenMetrics(t *testing.T, s *site, h *host) values {
 	t.Helper()
 	found := make(values)

@@ -12,8 +12,8 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Between serves pmcd with what an agent answers, or with lies. orders is the path of a file; without that file, or
-// if it is empty, all is true. It returns when pmcd or the agent closes its pipe.
+// Between passes pmcd's requests to an agent, and answers with the agent's reply or with a lie. orders is the path of a
+// file; if it does not exist or is empty, all answers are true. Between returns when pmcd or the agent closes its pipe.
 func Between(in, out *os.File, agent func(in, out *os.File) error, orders string) error {
 	fromUs, toAgent, err := os.Pipe()
 	if err != nil {
@@ -29,10 +29,11 @@ func Between(in, out *os.File, agent func(in, out *os.File) error, orders string
 		ended <- errors.Join(err, toUs.Close())
 	}()
 	b := &between{
-		pmcd: pdu.NewReader(in, pdu.AgentLimit), agent: pdu.NewReader(fromAgent, pdu.MaxPDU), toAgent: toAgent, toPMCD: out, orders: orders,
+		pmcd: pdu.NewReader(in, pdu.AgentLimit), agent: pdu.NewReader(fromAgent, pdu.MaxPDU),
+		toAgent: toAgent, toPMCD: out, orders: orders,
 	}
 	if err := b.serve(); err != nil {
-		return err // the process ends with it, and the agent, too
+		return err // with it the process ends, and so does the agent
 	}
 	return errors.Join(toAgent.Close(), <-ended)
 }
@@ -66,7 +67,7 @@ func (b *between) serve() error {
 	}
 }
 
-// pass passes a request on, and its answer back.
+// pass passes a request to the agent and its answer, or a lie, to pmcd.
 func (b *between) pass(asked pdu.Frame) error {
 	if _, err := b.toAgent.Write(encoded(asked)); err != nil || !answered(asked.Kind) {
 		return err
@@ -87,7 +88,7 @@ func (b *between) pass(asked pdu.Frame) error {
 	return err
 }
 
-// order is the one that holds; "": none does.
+// order returns the current order; "": none.
 func (b *between) order() (string, error) {
 	text, err := os.ReadFile(b.orders)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -105,7 +106,7 @@ func answered(k pdu.Kind) bool {
 	return true
 }
 
-// encoded is a frame with its header.
+// encoded returns a frame with its header.
 func encoded(f pdu.Frame) []byte {
 	all := make([]byte, 0, pdu.HeaderSize+len(f.Body))
 	for _, word := range []uint32{uint32(pdu.HeaderSize + len(f.Body)), uint32(f.Kind), uint32(f.From)} {

@@ -1,5 +1,5 @@
-// Package liar lies in the name of an agent. It stands between pmcd and an agent that tells the truth, and says
-// something else while an order tells it to:
+// Package liar sends wrong answers in the name of an agent. It stands between pmcd and an agent whose answers are
+// right, and replaces them while there is an order:
 //
 //	err := liar.Between(in, out, func(in, out *os.File) error { return server.Serve(ctx, in, out) }, orders)
 //
@@ -7,9 +7,9 @@
 //	                   │
 //	                 orders: a file; "NAME", or "NAME ARGUMENT", of [Lies]; read before each answer
 //
-// Between passes requests on as they are, one after the other, as pmcd asks. Which lies there are is a table, [Lies]:
-// a new one is a line there, and everything that runs with liars runs with it, too (test/soak).
+// Between passes requests on unchanged, one after the other. The lies are a table, [Lies]. A new lie is a line there;
+// all that runs with liars (test/soak) then tells it, too.
 //
-// The lies are those that reach clients. Others reach pmcd alone, which drops the agent (docs/protocol.md 6.2): that is
-// what an agent that is killed shows.
+// The lies reach clients. Other wrong answers reach pmcd alone, which drops the agent (docs/protocol.md 6.2). A killed
+// agent has the same effect.
 package liar

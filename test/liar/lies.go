@@ -9,7 +9,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Lies are the orders of the table, each lie with every argument.
+// Lies returns the orders for the whole table, each lie with each of its arguments.
 func Lies() (orders []string) {
 	for _, l := range table() {
 		if l.arguments == "" {
@@ -25,20 +25,21 @@ func Lies() (orders []string) {
 // randomly is the name of the lie that changes random words of answers.
 const randomly = "random"
 
-// Random is the order to tell it with a seed.
+// Random returns the order to change random words, with a seed.
 func Random(seed uint64) string { return randomly + " " + strconv.FormatUint(seed, 10) }
 
-// lie is one way to lie.
+// lie is a kind of wrong answer.
 type lie struct {
 	name      string
-	arguments string                   // separated by blanks; one is told with each of them
-	about     []pdu.Kind               // of requests; nil: of all
-	answer    func(t *exchange) []byte // the frame, or what is in its place
+	arguments string                   // separated by blanks; Lies has an order for each
+	about     []pdu.Kind               // kinds of requests that it answers; nil: all
+	answer    func(t *exchange) []byte // returns the bytes for pmcd
 }
 
-// table are the lies.
+// table returns all lies.
 func table() []lie {
-	names, descs, instances, fetch := []pdu.Kind{pdu.KindPMNSNames}, []pdu.Kind{pdu.KindDescReq}, []pdu.Kind{pdu.KindInstanceReq}, []pdu.Kind{pdu.KindFetch}
+	names, descs := []pdu.Kind{pdu.KindPMNSNames}, []pdu.Kind{pdu.KindDescReq}
+	instances, fetch := []pdu.Kind{pdu.KindInstanceReq}, []pdu.Kind{pdu.KindFetch}
 	below := []pdu.Kind{pdu.KindPMNSChild, pdu.KindPMNSTraverse, pdu.KindPMNSIDs}
 	codes := "-12389 -12387 -2 -2147483648" // AGAIN, PERMISSION, ENOENT, none
 	return []lie{
@@ -149,7 +150,8 @@ func table() []lie {
 		{"types-change", "", fetch, each(func(t *exchange, vs []pdu.Value) []pdu.Value {
 			for i, v := range vs {
 				vs[i] = [...]pdu.Value{
-					v, pdu.Uint32Value(v.Inst, 7), pdu.DoubleValue(v.Inst, math.NaN()), pdu.StringValue(v.Inst, "seven"), pdu.AggregateValue(v.Inst, []byte{7}),
+					v, pdu.Uint32Value(v.Inst, 7), pdu.DoubleValue(v.Inst, math.NaN()),
+					pdu.StringValue(v.Inst, "seven"), pdu.AggregateValue(v.Inst, []byte{7}),
 				}[t.answers%5]
 			}
 			return vs
@@ -188,7 +190,7 @@ func refuse(t *exchange) []byte {
 	return (&pdu.Error{Code: pdu.Code(t.number())}).Append(nil, t.reply.From)
 }
 
-// oddNames are names that nobody expects.
+// oddNames returns names that no client expects.
 func oddNames() []string {
 	return []string{"", "\x00", "a\nb", "\x1b[31mred", "\xff\xfe", strings.Repeat("x", 2000), "m3 m3", "\"'\\"}
 }
@@ -207,7 +209,7 @@ func values(change func(*exchange, []pdu.ValueSet) []pdu.ValueSet) func(*exchang
 	return changeMessage(func(t *exchange, m *pdu.Result) { m.Sets = change(t, m.Sets) })
 }
 
-// each changes the values of all sets that have some.
+// each changes the values of all sets that have values.
 func each(change func(*exchange, []pdu.Value) []pdu.Value) func(*exchange) []byte {
 	return values(func(t *exchange, all []pdu.ValueSet) []pdu.ValueSet {
 		for i := range all {
@@ -219,7 +221,7 @@ func each(change func(*exchange, []pdu.Value) []pdu.Value) func(*exchange) []byt
 	})
 }
 
-// churn has other instances at each fetch, and names for those of the last one and the next.
+// churn returns other instances at each fetch, and names for those of the last fetch and the next.
 func churn(t *exchange) []byte {
 	if t.request.Kind == pdu.KindInstanceReq {
 		return list(func(t *exchange, m *pdu.InstanceReply) {
@@ -239,11 +241,12 @@ func churn(t *exchange) []byte {
 	})(t)
 }
 
-// churned is how many instances there are of one fetch, at the most.
+// churned is the greatest number of instances of one fetch.
 const churned = 100
 
-// random changes one to three words of every other answer; of a RESULT those that pmcd passes on: change bits, PMIDs,
-// instances, values. An ERROR stays one: of another in place of an INSTANCE pmcd dies (docs/pmcd.md n).
+// random changes one to three words of every other answer. Of a RESULT it changes words that pmcd passes on: change
+// bits, PMIDs, instances, values. An ERROR stays an error: pmcd dies of another code in place of an INSTANCE
+// (docs/pmcd.md n).
 func random(t *exchange) []byte {
 	frame := encoded(t.reply)
 	var words []int // where they are

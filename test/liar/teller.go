@@ -11,25 +11,25 @@ import (
 	"pmdaderived/pdu"
 )
 
-// exchange is one answer.
+// exchange is a request, the right reply, and the state of the lie.
 type exchange struct {
 	request, reply pdu.Frame
 	argument       string
-	rand           *rand.Rand // begins with the argument, if that is a number
-	answers        int        // answers to requests of the kind since the lie began
+	rand           *rand.Rand // seeded with the argument, if that is a number
+	answers        int        // to requests of this kind since the lie began
 	fetches        int        // likewise of FETCH
 }
 
-// teller tells lies, one after the other.
+// teller answers with lies, one order after the other.
 type teller struct {
 	order string
 	rand  *rand.Rand
 	n     map[pdu.Kind]int
 
-	announced bool // that names have changed since the order
+	announced bool // changed names, since the order
 }
 
-// tell is what to answer instead of the truth.
+// tell returns the answer for pmcd: the reply, or a lie if there is an order.
 func (r *teller) tell(order string, asked, truth pdu.Frame) ([]byte, error) {
 	if order != r.order {
 		_, argument, _ := strings.Cut(order, " ")
@@ -56,8 +56,8 @@ func (r *teller) tell(order string, asked, truth pdu.Frame) ([]byte, error) {
 	return l.answer(t), nil
 }
 
-// announce is the truth, with word that names have changed in the first RESULT since the order: so everybody asks for
-// them again, and meets the lie, or the truth again.
+// announce returns the reply. In the first RESULT since the order it also announces changed names: so clients look all
+// up again, and meet the lie, or the truth again.
 func (r *teller) announce(truth pdu.Frame) []byte {
 	frame := encoded(truth)
 	if truth.Kind == pdu.KindResult && !r.announced {
@@ -72,11 +72,11 @@ func put(frame []byte, at int, word uint32) { binary.BigEndian.PutUint32(frame[a
 
 func get(frame []byte, at int) uint32 { return binary.BigEndian.Uint32(frame[at:]) }
 
-// setAt is where the sets of a RESULT begin: behind the header, the time and their number.
+// setAt is the offset of the sets of a RESULT: behind the header, the time and their number.
 const setAt = pdu.HeaderSize + 12
 
-// sets calls f with where each set of a RESULT that has values stands in the frame: PMID, number of values, format,
-// pairs.
+// sets calls f with the offset of each set of a RESULT that has values, and the number of these. A set is PMID, number
+// of values, format, pairs.
 func sets(frame []byte, f func(at, values int)) {
 	at := setAt
 	for range get(frame, setAt-4) {
@@ -90,7 +90,7 @@ func sets(frame []byte, f func(at, values int)) {
 	}
 }
 
-// blocks calls f with where the value blocks of a RESULT begin.
+// blocks calls f with the offset of each value block of a RESULT.
 func blocks(frame []byte, f func(at int)) {
 	sets(frame, func(at, values int) {
 		if get(frame, at+8) == 0 {
@@ -102,7 +102,7 @@ func blocks(frame []byte, f func(at int)) {
 	})
 }
 
-// patchResult says a true RESULT with words replaced.
+// patchResult answers with the reply, with words replaced if it is a RESULT.
 func patchResult(patch func(frame []byte)) func(*exchange) []byte {
 	return func(t *exchange) []byte {
 		frame := encoded(t.reply)
@@ -113,7 +113,7 @@ func patchResult(patch func(frame []byte)) func(*exchange) []byte {
 	}
 }
 
-// changeMessage says another message of the kind of the true one.
+// changeMessage answers with a changed message, if the reply is of its kind.
 func changeMessage[M any, P interface {
 	*M
 	pdu.Message

@@ -1,6 +1,6 @@
-// Package soak runs the daemon under load and faults for any length of time, and checks every value that it serves: with
-// thousands of definitions, dozens of clients of every kind, edits, and agents and pmcds that are killed and restarted.
-// `make soak` runs it; docs/reliability.md has results.
+// Package soak runs the daemon under load and faults for any length of time, and checks every value that it serves:
+// with thousands of definitions, dozens of clients of every kind, edits, and agents and pmcds that are killed and
+// restarted. `make soak` runs it; docs/reliability.md has results.
 //
 //	wave, liars ══╗          ┌── edits (editor)
 //	            pmcd ══ daemon
@@ -11,11 +11,11 @@
 //
 // # How the right values are known
 //
-// The operands are those of the rig's agent, called wave: functions of the time of day of pmcd's request, and of nothing
-// else. Each tells that time. So a client that fetches an operand beside definitions that use it knows the right
-// values of all of them, and their instances. The delta() and the rate() of the operand tell the begin of each delta and
-// rate of the same fetch, and the divisor in seconds. Steps must join without a gap: a step begins where the one of the
-// fetch before ended. Such a set of metrics is a track.
+// The operands are those of the rig's agent, called wave: functions of the time of day of pmcd's request, and of
+// nothing else. Each tells that time. So a client that fetches an operand beside definitions that use it knows the
+// right values of all of them, and their instances. The delta() and the rate() of the operand tell the begin of each
+// delta and rate of the same fetch, and the divisor in seconds. Steps must join without a gap: a step begins where
+// the one of the fetch before ended. Such a set of metrics is a track.
 //
 // The values do not depend on the process that computes them, so they stay right when wave is killed and started
 // again: counters go on, and the next step begins where the last one ended.
