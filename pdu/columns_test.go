@@ -147,7 +147,9 @@ func TestColumnsShareInstances(t *testing.T) {
 // In the steady state only the memory of the numbers is new.
 func TestColumnsAllocation(t *testing.T) {
 	var c Columns
-	f := highResFrame(t, numbersOf(1, 1, 2), numbersOf(2, 1, 2), ValueSet{PMID: 3, Format: Block, Values: []Value{StringValue(1, "a")}})
+	f := highResFrame(
+		t, numbersOf(1, 1, 2), numbersOf(2, 1, 2), ValueSet{PMID: 3, Format: Block, Values: []Value{StringValue(1, "a")}},
+	)
 	require.NoError(t, c.Decode(f))
 	assert.InDelta(t, 1, testing.AllocsPerRun(100, func() { _ = c.Decode(f) }), 0)
 }
@@ -209,7 +211,10 @@ func TestColumnsWrongSets(t *testing.T) {
 		var c Columns
 		unread := Column{PMID: NoPMID, Code: ErrIPC, Type: TypeUnknown}
 		for range 2 {
-			require.ErrorIs(t, c.Decode(Frame{Kind: KindHighResResult, Body: body(3, int64(5), int64(7), 1, 1, 0, -1, 1, 7, huge, 0, -1)}), ErrIPC)
+			require.ErrorIs(
+				t, c.Decode(Frame{Kind: KindHighResResult, Body: body(3, int64(5), int64(7), 1, 1, 0, -1, 1, 7, huge, 0, -1)}),
+				ErrIPC,
+			)
 			one := number(1, 1)
 			one.Type, one.Format = TypeUnknown, InSitu
 			assertColumns(t, []Column{one, unread, unread}, c.Sets)
@@ -221,9 +226,13 @@ func TestColumnsWrongSets(t *testing.T) {
 // values, would be more than anybody has.
 func TestColumnsShareBlocks(t *testing.T) {
 	var c Columns
-	require.NoError(t, c.Decode(Frame{Kind: KindResult, Body: body(0, 0, 1, 1, 2, 1, 0, 13, 1, 13, 0x06000006, "ab~~", 0, 0)}))
+	require.NoError(
+		t, c.Decode(Frame{Kind: KindResult, Body: body(0, 0, 1, 1, 2, 1, 0, 13, 1, 13, 0x06000006, "ab~~", 0, 0)}),
+	)
 	assert.Equal(t, [][]byte{[]byte("ab"), []byte("ab")}, c.Sets[0].Blobs)
-	require.ErrorIs(t, c.Decode(Frame{Kind: KindResult, Body: body(0, 0, 1, 1, 2, 1, 0, 13, 1, 13, 0x06000006, "ab~~", 0)}), ErrIPC)
+	require.ErrorIs(
+		t, c.Decode(Frame{Kind: KindResult, Body: body(0, 0, 1, 1, 2, 1, 0, 13, 1, 13, 0x06000006, "ab~~", 0)}), ErrIPC,
+	)
 	assert.Equal(t, ErrIPC, c.Sets[0].Code)
 }
 

@@ -49,7 +49,10 @@ func FuzzReader(f *testing.F) {
 	f.Add(all[:500], []byte{1})
 	f.Add(all[:200], []byte{200, 3, 77})
 	f.Add([]byte("\x00\x00\x00\x0b\x00\x00\x70\x00"), []byte{5})
-	f.Add([]byte("\x00\x00\x00\x0c\x00\x00\x70\x00\x00\x00\x00\x07\x7f\xff\xff\xff\x00\x00\x70\x03\x00\x00\x00\x00abc"), []byte{13, 1})
+	f.Add(
+		[]byte("\x00\x00\x00\x0c\x00\x00\x70\x00\x00\x00\x00\x07\x7f\xff\xff\xff\x00\x00\x70\x03\x00\x00\x00\x00abc"),
+		[]byte{13, 1},
+	)
 	f.Fuzz(func(t *testing.T, data, sizes []byte) {
 		want, wantErr := readAll(NewReader(bytes.NewReader(data), AgentLimit))
 		got, gotErr := readAll(NewReader(&pieces{data: data, sizes: sizes}, AgentLimit))

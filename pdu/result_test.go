@@ -33,7 +33,12 @@ func TestValuesOverTheWire(t *testing.T) {
 		{"U64", []Value{Uint64Value(1, math.MaxUint64)}, Block, nil},
 		{"FLOAT", []Value{FloatValue(1, -1.5), FloatValue(2, float32(math.Inf(1)))}, Block, nil},
 		{"DOUBLE", []Value{DoubleValue(1, math.Pi), DoubleValue(2, math.NaN())}, Block, nil},
-		{"STRING", []Value{StringValue(1, "a"), StringValue(2, "abc"), StringValue(3, ""), StringValue(4, "abcd")}, Block, nil},
+		{
+			"STRING",
+			[]Value{StringValue(1, "a"), StringValue(2, "abc"), StringValue(3, ""), StringValue(4, "abcd")},
+			Block,
+			nil,
+		},
 		{"STRING with a NUL inside", []Value{StringValue(1, "ab\x00cd")}, Block, []Value{StringValue(1, "ab")}},
 		{"AGGREGATE", []Value{AggregateValue(1, []byte{1, 0, 2}), AggregateValue(2, []byte{})}, Block, nil},
 		{"AGGREGATE_STATIC", []Value{{Inst: 1, Type: TypeAggregateStatic, Bytes: []byte{1, 2}}}, StaticBlock, nil},
@@ -55,7 +60,9 @@ func TestInteger32InABlock(t *testing.T) {
 	b := body(0, 0, 1, 9, 1, 1, -1, 11, 8, "\x07\x00\x00\x80")
 	var r Result
 	require.NoError(t, r.Decode(b))
-	assert.Equal(t, []ValueSet{{PMID: 9, Format: Block, Values: []Value{{Inst: NoInst, Type: Type32, Bits: 0x80000007}}}}, r.Sets)
+	assert.Equal(
+		t, []ValueSet{{PMID: 9, Format: Block, Values: []Value{{Inst: NoInst, Type: Type32, Bits: 0x80000007}}}}, r.Sets,
+	)
 	assert.Equal(t, b, r.Append(nil, 0)[HeaderSize:])
 }
 

@@ -108,8 +108,14 @@ func TestResultWriterCases(t *testing.T) {
 		},
 		{"no numbers, no list", func(w *ResultWriter) { w.Numbers(9, Type64, nil, nil) }, ValueSet{}},
 		{"no numbers, empty list", func(w *ResultWriter) { w.Numbers(9, Type64, []Inst{}, []uint64{}) }, ValueSet{}},
-		{"two numbers without instances", func(w *ResultWriter) { w.Numbers(9, Type64, nil, []uint64{1, 2}) }, ValueSet{Code: ErrGeneric}},
-		{"one number too few", func(w *ResultWriter) { w.Numbers(9, Type64, []Inst{1, 2}, []uint64{1}) }, ValueSet{Code: ErrGeneric}},
+		{
+			"two numbers without instances", func(w *ResultWriter) { w.Numbers(9, Type64, nil, []uint64{1, 2}) },
+			ValueSet{Code: ErrGeneric},
+		},
+		{
+			"one number too few", func(w *ResultWriter) { w.Numbers(9, Type64, []Inst{1, 2}, []uint64{1}) },
+			ValueSet{Code: ErrGeneric},
+		},
 		{"numbers of a text", func(w *ResultWriter) { w.Numbers(9, TypeString, nil, []uint64{1}) }, ValueSet{Code: ErrType}},
 		{
 			"number", func(w *ResultWriter) { w.Number(9, Type64, 1<<40) },
@@ -124,14 +130,20 @@ func TestResultWriterCases(t *testing.T) {
 			ValueSet{Format: Block, Values: []Value{{Inst: NoInst, Type: TypeFloat, Bits: 5}}},
 		},
 		{"number of a text", func(w *ResultWriter) { w.Number(9, TypeString, 5) }, ValueSet{Code: ErrType}},
-		{"numbers of no type", func(w *ResultWriter) { w.Numbers(9, TypeNoSupport, nil, []uint64{1}) }, ValueSet{Code: ErrType}},
+		{
+			"numbers of no type", func(w *ResultWriter) { w.Numbers(9, TypeNoSupport, nil, []uint64{1}) },
+			ValueSet{Code: ErrType},
+		},
 		{
 			"singular text", func(w *ResultWriter) { w.Strings(9, TypeString, nil, [][]byte{[]byte("x")}) },
 			ValueSet{Format: Block, Values: []Value{StringValue(NoInst, "x")}},
 		},
 		{"no texts", func(w *ResultWriter) { w.Strings(9, TypeString, nil, nil) }, ValueSet{}},
 		{"texts of a number", func(w *ResultWriter) { w.Strings(9, Type32, nil, [][]byte{{1}}) }, ValueSet{Code: ErrType}},
-		{"one text too many", func(w *ResultWriter) { w.Strings(9, TypeString, []Inst{1}, [][]byte{{1}, {2}}) }, ValueSet{Code: ErrGeneric}},
+		{
+			"one text too many", func(w *ResultWriter) { w.Strings(9, TypeString, []Inst{1}, [][]byte{{1}, {2}}) },
+			ValueSet{Code: ErrGeneric},
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.want.PMID = 9

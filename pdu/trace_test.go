@@ -48,17 +48,33 @@ func TestTrace(t *testing.T) {
 			Frame{Kind: KindAttr, Body: body(int(AttrPassword), strings.Repeat("s", MaxAttrValue+1))},
 			"ATTR from=0 len=4112 (decode ATTR: value at byte 16: 4096 bytes are more than 4095)",
 		},
-		{"password", Frame{Kind: KindAttr, Body: body(int(AttrPassword), "secret")}, "ATTR from=0 len=22 attr=password bytes=6"},
+		{
+			"password",
+			Frame{Kind: KindAttr, Body: body(int(AttrPassword), "secret")},
+			"ATTR from=0 len=22 attr=password bytes=6",
+		},
 		{"SASL payload", Frame{Kind: KindAttr, Body: body(int(AttrSASL), "secret")}, "ATTR from=0 len=22 attr=sasl bytes=6"},
 		{"unknown attribute", Frame{Kind: KindAttr, Body: body(99, "x")}, `ATTR from=0 len=17 attr=Attribute(99) value="x"`},
-		{"long text", Frame{Kind: KindText, Body: body(1, 80, strings.Repeat("x", 80))}, `TEXT from=0 len=100 ident=0x00000001 text="` + strings.Repeat("x", 64) + `"...`},
+		{
+			"long text",
+			Frame{Kind: KindText, Body: body(1, 80, strings.Repeat("x", 80))},
+			`TEXT from=0 len=100 ident=0x00000001 text="` + strings.Repeat("x", 64) + `"...`,
+		},
 		{
 			"long list",
 			Frame{Kind: KindFetch, Body: (&Fetch{PMIDs: make([]PMID, 17)}).Append(nil, 0)[HeaderSize:]},
 			"FETCH from=0 len=96 ctxid=0 pmids=17[0.0.0 0.0.0 0.0.0 0.0.0 0.0.0 0.0.0 0.0.0 0.0.0 0.0.0 0.0.0 0.0.0 0.0.0 0.0.0 0.0.0 0.0.0 0.0.0 ...]",
 		},
-		{"label code", Frame{Kind: KindLabel, Body: body(1, 32, 0, 1, 7, -12360, 44, 0)}, "LABEL from=0 len=44 indom=0.1 type=INSTANCES sets=1[7:PM_ERR_INST]"},
-		{"odd profile", Frame{Kind: KindProfile, Body: body(0, 7, 0, 0)}, "PROFILE from=0 len=28 ctxid=0 default=ProfileState(7) indoms=0"},
+		{
+			"label code",
+			Frame{Kind: KindLabel, Body: body(1, 32, 0, 1, 7, -12360, 44, 0)},
+			"LABEL from=0 len=44 indom=0.1 type=INSTANCES sets=1[7:PM_ERR_INST]",
+		},
+		{
+			"odd profile",
+			Frame{Kind: KindProfile, Body: body(0, 7, 0, 0)},
+			"PROFILE from=0 len=28 ctxid=0 default=ProfileState(7) indoms=0",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) { assert.Equal(t, tt.want, Trace(tt.f)) })
 	}

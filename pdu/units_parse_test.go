@@ -159,10 +159,19 @@ func TestParseUnitsCorners(t *testing.T) {
 		{name: "case of an extra unit", text: "VOLTAGE (MV)", printed: "voltage (mV)", multiplier: 1},
 		{name: "extra unit below the line", text: "count / power (kW)", printed: "count / power (kW)", multiplier: 1},
 		{name: "extra unit alone below the line", text: "/ 2 current (uA)", printed: "/ current (uA)", multiplier: 2},
-		{name: "extra unit among others", text: "Kbyte temperature (K) / sec", printed: "temperature (K) Kbyte / sec", multiplier: 1},
-		{name: "count behind an extra unit", text: "power (W) count x 10^3", printed: "power (W) count x 10^3", multiplier: 1},
+		{
+			name: "extra unit among others", text: "Kbyte temperature (K) / sec", printed: "temperature (K) Kbyte / sec",
+			multiplier: 1,
+		},
+		{
+			name: "count behind an extra unit", text: "power (W) count x 10^3", printed: "power (W) count x 10^3",
+			multiplier: 1,
+		},
 		{name: "number glued to an extra unit", text: "4power (uW)2", printed: "power (uW)", multiplier: 0.125},
-		{name: "unit glued to an extra unit", text: "temperature (F)min^2/s", printed: "temperature (F) sec", multiplier: 1.0 / 3600},
+		{
+			name: "unit glued to an extra unit", text: "temperature (F)min^2/s", printed: "temperature (F) sec",
+			multiplier: 1.0 / 3600,
+		},
 		{name: "no blank in an extra unit", text: "voltage(V)", err: word},
 		{name: "two blanks in an extra unit", text: "voltage  (V)", err: word},
 		{name: "extra unit without a scale", text: "voltage", err: word},
@@ -171,8 +180,14 @@ func TestParseUnitsCorners(t *testing.T) {
 		{name: "extra unit glued to a unit", text: "bytevoltage (V)", err: word},
 		{name: "two extra units", text: "voltage (V) power (W)", err: "multiple extra units not allowed"},
 		{name: "two extra units below", text: "/ voltage (V) voltage (V)", err: "multiple extra units not allowed"},
-		{name: "extra units on both sides", text: "voltage (V) / voltage (V)", err: "extra units cannot appear in both dividend and divisor"},
-		{name: "dimensions are judged before extra units", text: "byte^9 voltage (V) / voltage (V)", err: "space dimension out of bounds"},
+		{
+			name: "extra units on both sides", text: "voltage (V) / voltage (V)",
+			err: "extra units cannot appear in both dividend and divisor",
+		},
+		{
+			name: "dimensions are judged before extra units", text: "byte^9 voltage (V) / voltage (V)",
+			err: "space dimension out of bounds",
+		},
 		// 7.2.2 never returns.
 		{name: "power of an extra unit", text: "voltage (V)^2", err: word},
 		{name: "no unit behind an extra unit", text: "voltage (V) x", err: word},

@@ -43,5 +43,8 @@ func TestUntilHangup(t *testing.T) {
 		<-stuck
 	}), pmda.ErrHangup)
 
-	require.NoError(t, pmda.UntilHangup(t.Context(), in, time.Minute, func() { time.Sleep(time.Millisecond) }), "requests may be left to answer")
+	require.NoError(
+		t, pmda.UntilHangup(t.Context(), in, time.Minute, func() { time.Sleep(time.Millisecond) }),
+		"requests may be left to answer",
+	)
 }

@@ -128,7 +128,11 @@ func TestNamespaceRefusesEntries(t *testing.T) {
 		{"the root itself", pmda.Entry{Name: "derived", PMID: id}, `not below "derived"`},
 		{"no PMID", pmda.Entry{Name: "derived.x", PMID: pdu.NoPMID}, "no metric identifier"},
 		{"twice", pmda.Entry{Name: "derived.first.leaf", PMID: pdu.NewPMID(510, 1, 2)}, "the name is in use"},
-		{"below a metric", pmda.Entry{Name: "derived.first.leaf.more", PMID: id}, `the name is below the metric "derived.first.leaf"`},
+		{
+			"below a metric",
+			pmda.Entry{Name: "derived.first.leaf.more", PMID: id},
+			`the name is below the metric "derived.first.leaf"`,
+		},
 		{"above a metric", pmda.Entry{Name: "derived.first", PMID: id}, "the name has other metrics below it"},
 	}
 	for _, tt := range tests {

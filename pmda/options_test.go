@@ -64,7 +64,11 @@ func TestOptionErrors(t *testing.T) {
 		{"domain 511 is reserved", []string{"--domain=511"}, `"511"` + domains},
 		{"domain below zero", []string{"-d", "-5"}, `"-5"` + domains},
 		{"log file without a name", []string{"--log="}, "empty argument"},
-		{"debug options without a name", []string{"-D", "pdu,,fetch"}, `unrecognized debug options specification "pdu,,fetch"`},
+		{
+			"debug options without a name",
+			[]string{"-D", "pdu,,fetch"},
+			`unrecognized debug options specification "pdu,,fetch"`,
+		},
 		{"debug options that cannot be", []string{"-D", "-d"}, `unrecognized debug options specification "-d"`},
 		{"a TCP socket", []string{"-i", "2078"}, "sockets are not supported"},
 		{"an IPv6 socket", []string{"-6", "2078"}, "sockets are not supported"},

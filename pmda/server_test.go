@@ -34,7 +34,10 @@ func TestRequestsAreAnsweredByTheAgent(t *testing.T) {
 		}}},
 		{"descriptor of nothing", &pdu.DescReq{PMID: idNone}, &pdu.Error{Code: pdu.ErrPMID}},
 
-		{"instances", &pdu.InstanceReq{InDom: lanes, Inst: pdu.NoInst}, &pdu.InstanceReply{InDom: lanes, Instances: laneList}},
+		{
+			"instances", &pdu.InstanceReq{InDom: lanes, Inst: pdu.NoInst},
+			&pdu.InstanceReply{InDom: lanes, Instances: laneList},
+		},
 		{"instance by number", &pdu.InstanceReq{InDom: lanes, Inst: 20}, &pdu.InstanceReply{
 			InDom: lanes, Instances: []pdu.Instance{{ID: pdu.NoInst, Name: "fast lane"}},
 		}},
@@ -47,8 +50,14 @@ func TestRequestsAreAnsweredByTheAgent(t *testing.T) {
 		{"a full name wins over a beginning", &pdu.InstanceReq{InDom: lanes, Inst: pdu.NoInst, Name: "5"}, &pdu.InstanceReply{
 			InDom: lanes, Instances: []pdu.Instance{{ID: 10}},
 		}},
-		{"a beginning that does not end at a blank", &pdu.InstanceReq{InDom: lanes, Inst: pdu.NoInst, Name: "fas"}, &pdu.Error{Code: pdu.ErrInst}},
-		{"a name with its blank only", &pdu.InstanceReq{InDom: lanes, Inst: pdu.NoInst, Name: "fast "}, &pdu.Error{Code: pdu.ErrInst}},
+		{
+			"a beginning that does not end at a blank", &pdu.InstanceReq{InDom: lanes, Inst: pdu.NoInst, Name: "fas"},
+			&pdu.Error{Code: pdu.ErrInst},
+		},
+		{
+			"a name with its blank only", &pdu.InstanceReq{InDom: lanes, Inst: pdu.NoInst, Name: "fast "},
+			&pdu.Error{Code: pdu.ErrInst},
+		},
 		{"unknown number", &pdu.InstanceReq{InDom: lanes, Inst: 3}, &pdu.Error{Code: pdu.ErrInst}},
 		{"odd number", &pdu.InstanceReq{InDom: lanes, Inst: -7}, &pdu.Error{Code: pdu.ErrInst}},
 		{"number and name at once", &pdu.InstanceReq{InDom: lanes, Inst: 10, Name: "5"}, &pdu.Error{Code: pdu.ErrInst}},
@@ -70,14 +79,20 @@ func TestRequestsAreAnsweredByTheAgent(t *testing.T) {
 			&pdu.Labels{Ident: 0xffffffff, Type: pdu.LabelDomain},
 		},
 		{"labels of no level", &pdu.LabelReq{Ident: 1}, &pdu.Error{Code: pdu.ErrType}},
-		{"labels of two levels", &pdu.LabelReq{Ident: 1, Type: pdu.LabelItem | pdu.LabelCluster}, &pdu.Error{Code: pdu.ErrType}},
+		{
+			"labels of two levels", &pdu.LabelReq{Ident: 1, Type: pdu.LabelItem | pdu.LabelCluster},
+			&pdu.Error{Code: pdu.ErrType},
+		},
 		{"labels of an unknown level", &pdu.LabelReq{Ident: 1, Type: 64}, &pdu.Error{Code: pdu.ErrType}},
 
 		{"metric of a name", &pdu.PMNSNames{Names: []string{"toy.deep.name"}}, &pdu.PMNSIDs{PMIDs: []pdu.PMID{idName}}},
 		{"metric of an inner node", &pdu.PMNSNames{Names: []string{"toy.deep"}}, &pdu.Error{Code: pdu.ErrNonLeaf}},
 		{"metric of the root", &pdu.PMNSNames{Names: []string{"toy"}}, &pdu.Error{Code: pdu.ErrNonLeaf}},
 		{"metric of no name", &pdu.PMNSNames{Names: []string{"toy.train"}}, &pdu.Error{Code: pdu.ErrName}},
-		{"names of a metric", &pdu.PMNSIDs{PMIDs: []pdu.PMID{idSpeed}}, &pdu.PMNSNames{Names: []string{"toy.speed", "toy.velocity"}}},
+		{
+			"names of a metric", &pdu.PMNSIDs{PMIDs: []pdu.PMID{idSpeed}},
+			&pdu.PMNSNames{Names: []string{"toy.speed", "toy.velocity"}},
+		},
 		{"names of no metric", &pdu.PMNSIDs{PMIDs: []pdu.PMID{idNone}}, &pdu.Error{Code: pdu.ErrPMID}},
 		{"children", &pdu.PMNSChild{Name: "toy"}, &pdu.PMNSNames{Names: []string{"deep", "load", "speed", "velocity"}}},
 		{"children with status", &pdu.PMNSChild{Name: "toy", WithStatus: true}, &pdu.PMNSNames{
@@ -302,7 +317,10 @@ func TestFetchAnswersEveryMetricOnce(t *testing.T) {
 		{"as many as asked", all, []pdu.Code{0, 0, 0, 0}},
 		{"too few", all[:1], []pdu.Code{0, pdu.ErrGeneric, pdu.ErrGeneric, pdu.ErrGeneric}},
 		{"none", nil, []pdu.Code{pdu.ErrGeneric, pdu.ErrGeneric, pdu.ErrGeneric, pdu.ErrGeneric}},
-		{"too many", append(slices.Clone(all), idSpeed, idSpeed), []pdu.Code{pdu.ErrGeneric, pdu.ErrGeneric, pdu.ErrGeneric, pdu.ErrGeneric}},
+		{
+			"too many", append(slices.Clone(all), idSpeed, idSpeed),
+			[]pdu.Code{pdu.ErrGeneric, pdu.ErrGeneric, pdu.ErrGeneric, pdu.ErrGeneric},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -509,11 +527,19 @@ func (namelessAgent) Instances(pmda.Client, pdu.InDom) ([]pdu.Instance, error) {
 func TestInstanceThatIsNotListed(t *testing.T) {
 	p := start(t, remembering{newFull()})
 	one := func(req *pdu.InstanceReq) pdu.Message { return p.Request(req) }
-	assert.Equal(t, &pdu.InstanceReply{InDom: lanes, Instances: []pdu.Instance{{ID: pdu.NoInst, Name: "closed"}}}, one(&pdu.InstanceReq{InDom: lanes, Inst: 99}))
-	assert.Equal(t, &pdu.InstanceReply{InDom: lanes, Instances: []pdu.Instance{{ID: 99}}}, one(&pdu.InstanceReq{InDom: lanes, Inst: pdu.NoInst, Name: "closed"}))
+	assert.Equal(
+		t, &pdu.InstanceReply{InDom: lanes, Instances: []pdu.Instance{{ID: pdu.NoInst, Name: "closed"}}},
+		one(&pdu.InstanceReq{InDom: lanes, Inst: 99}),
+	)
+	assert.Equal(
+		t, &pdu.InstanceReply{InDom: lanes, Instances: []pdu.Instance{{ID: 99}}},
+		one(&pdu.InstanceReq{InDom: lanes, Inst: pdu.NoInst, Name: "closed"}),
+	)
 	assert.Equal(t, pdu.ErrInst, p.Refused(&pdu.InstanceReq{InDom: lanes, Inst: 98}))
 	assert.Equal(t, pdu.ErrInst, p.Refused(&pdu.InstanceReq{InDom: lanes, Inst: 99, Name: "closed"}))
-	assert.Equal(t, &pdu.InstanceReply{InDom: lanes, Instances: laneList}, one(&pdu.InstanceReq{InDom: lanes, Inst: pdu.NoInst}))
+	assert.Equal(
+		t, &pdu.InstanceReply{InDom: lanes, Instances: laneList}, one(&pdu.InstanceReq{InDom: lanes, Inst: pdu.NoInst}),
+	)
 	assert.Equal(t, pdu.ErrInDom, p.Refused(&pdu.InstanceReq{InDom: nowhere, Inst: 99}))
 }
 

@@ -26,7 +26,10 @@ func TestAgreesWithCLibrary(t *testing.T) {
 		assert.False(t, seen[r.name()], "row %s is there twice", r.name())
 		seen[r.name()] = true
 	}
-	assert.Equal(t, map[string]int{string(ErrBackref): 50, string(ErrCollate): 43, string(ErrBadBr): 10, string(ErrSize): 4}, refused)
+	assert.Equal(
+		t, map[string]int{string(ErrBackref): 50, string(ErrCollate): 43, string(ErrBadBr): 10, string(ErrSize): 4},
+		refused,
+	)
 }
 
 // The other table has answers of the C library that are the opposite of those here.

@@ -46,8 +46,14 @@ func TestHints(t *testing.T) {
 		{"mkconst(1, type=u65)", ""},
 		{"max(a, b=5)", "write == to compare"},
 		{"5 mkconst(1, units=byte)", ""},
-		{"rate(a) by (b)", "by (…) must follow the closing parenthesis of avg, count, max, min, sum, stdev_inst, nth_percentile_inst"},
-		{"sum by (b) (a)", "by (…) must follow the closing parenthesis of avg, count, max, min, sum, stdev_inst, nth_percentile_inst"},
+		{
+			"rate(a) by (b)",
+			"by (…) must follow the closing parenthesis of avg, count, max, min, sum, stdev_inst, nth_percentile_inst",
+		},
+		{
+			"sum by (b) (a)",
+			"by (…) must follow the closing parenthesis of avg, count, max, min, sum, stdev_inst, nth_percentile_inst",
+		},
 		{"hinv.ncpu & 1", "write &&"},
 		{"hinv.ncpu | 1", "write ||"},
 		{"cpu2 GB", ""},
@@ -71,7 +77,10 @@ func TestHints(t *testing.T) {
 		{"absent(b)", "function: absent is not a function; did you mean defined?"},
 		{"clamp_min(b, 1)", "function: clamp_min is not a function; did you mean max?"},
 		{"predict_linear(b[1h], 60)", "function: predict_linear is not a function; did you mean slope_sample?"},
-		{"quantile_over_time(0.9, b[5m])", "function: quantile_over_time is not a function; did you mean nth_percentile_sample?"},
+		{
+			"quantile_over_time(0.9, b[5m])",
+			"function: quantile_over_time is not a function; did you mean nth_percentile_sample?",
+		},
 		{"stddev(b)", "function: stddev is not a function; did you mean stdev_inst?"},
 		{"topk(b, 5)", "function: topk is not a function; did you mean topk_inst?"},
 		{"mod(b)", "function: mod" + unknown},

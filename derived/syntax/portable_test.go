@@ -20,7 +20,10 @@ func TestUnportable(t *testing.T) {
 		{"(a + b)[x]", "an instance of an expression: 7 PCP63"},
 		{"a ? b : novalue(meta=b)", "novalue(): 8 PCP63"},
 		{"mkconst(1, type=32, meta=a) + mkconst(1, indom=60.1)", "the tag meta: 25 PCP63; the tag indom: 47 PCP7"},
-		{`a ? b : novalue(meta="b", indom="60.1")`, "novalue(): 8 PCP63; a metric in quotes as meta: 21 nowhere; the tag indom: 32 PCP7"},
+		{
+			`a ? b : novalue(meta="b", indom="60.1")`,
+			"novalue(): 8 PCP63; a metric in quotes as meta: 21 nowhere; the tag indom: 32 PCP7",
+		},
 		{"matchinst(!/x/, a / b)", "a division within matchinst(): 18 nowhere"},
 		{"sum_inst(a)", "sum_inst(): 0 nowhere"},
 		{"max(a) + min(a, b)", "min() of several operands: 9 nowhere"},

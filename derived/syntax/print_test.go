@@ -45,7 +45,10 @@ func TestPrintOfHandMadeTrees(t *testing.T) {
 		{`a[x\]\\]`, &Select{X: a, Instance: `x]\`}},
 		{"(a[x])[y]", &Select{X: &Select{X: a, Instance: "x"}, Instance: "y"}},
 		{"(avg(a))[x]", &Select{X: &Call{Func: Avg, Args: []Expr{a}}, Instance: "x"}},
-		{`matchinst(!/\/\\d/, a + b)`, &Call{Func: Match, Args: []Expr{&Literal{Kind: Pattern, Text: `/\d`, Negate: true}, binary(Add, a, b)}}},
+		{
+			`matchinst(!/\/\\d/, a + b)`,
+			&Call{Func: Match, Args: []Expr{&Literal{Kind: Pattern, Text: `/\d`, Negate: true}, binary(Add, a, b)}},
+		},
 	} {
 		t.Run(tt.printed, func(t *testing.T) {
 			assert.Equal(t, tt.printed, tt.tree.String())

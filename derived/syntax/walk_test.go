@@ -76,6 +76,9 @@ func TestOperands(t *testing.T) {
 	assert.Equal(t, "8", NumberOf(parse(t, "(8)")).Text)
 	assert.Nil(t, NumberOf(call))
 	for op, is := range map[Op]string{Add: "arithmetic", Leq: "relation", Or: "boolean"} {
-		assert.Equal(t, []bool{is == "arithmetic", is == "relation", is == "boolean"}, []bool{op.Arithmetic(), op.Relation(), op.Boolean()})
+		assert.Equal(
+			t, []bool{is == "arithmetic", is == "relation", is == "boolean"},
+			[]bool{op.Arithmetic(), op.Relation(), op.Boolean()},
+		)
 	}
 }

@@ -41,30 +41,69 @@ func model(t testing.TB) *pmapitest.Collector {
 	return &pmapitest.Collector{
 		Time: time.Now(),
 		Metrics: []pmapitest.Metric{
-			{Name: "sample.long.one", Desc: desc(longOne, pdu.Type32, pdu.NoInDom), Values: []pdu.Value{pdu.Int32Value(pdu.NoInst, 1)}, ReadOnly: true},
-			{Name: "sample.long.ten", Desc: desc(longTen, pdu.Type32, pdu.NoInDom), Values: []pdu.Value{pdu.Int32Value(pdu.NoInst, 10)}},
-			{Name: "sample.long.write_me", Desc: desc(writeMe, pdu.Type32, pdu.NoInDom), Values: []pdu.Value{pdu.Int32Value(pdu.NoInst, 2)}},
+			{
+				Name: "sample.long.one", Desc: desc(longOne, pdu.Type32, pdu.NoInDom),
+				Values: []pdu.Value{pdu.Int32Value(pdu.NoInst, 1)}, ReadOnly: true,
+			},
+			{
+				Name: "sample.long.ten", Desc: desc(longTen, pdu.Type32, pdu.NoInDom),
+				Values: []pdu.Value{pdu.Int32Value(pdu.NoInst, 10)},
+			},
+			{
+				Name: "sample.long.write_me", Desc: desc(writeMe, pdu.Type32, pdu.NoInDom),
+				Values: []pdu.Value{pdu.Int32Value(pdu.NoInst, 2)},
+			},
 			{Name: "sample.colour", Desc: desc(colour, pdu.Type32, colours), Values: []pdu.Value{
 				pdu.Int32Value(0, 101), pdu.Int32Value(1, 202), pdu.Int32Value(2, 303),
 			}},
-			{Name: "sample.string.hullo", Desc: desc(hullo, pdu.TypeString, pdu.NoInDom), Values: []pdu.Value{pdu.StringValue(pdu.NoInst, "hullo world!")}},
-			{Name: "sample.double.one", Desc: desc(doubleOne, pdu.TypeDouble, pdu.NoInDom), Values: []pdu.Value{pdu.DoubleValue(pdu.NoInst, 1)}},
+			{
+				Name: "sample.string.hullo", Desc: desc(hullo, pdu.TypeString, pdu.NoInDom),
+				Values: []pdu.Value{pdu.StringValue(pdu.NoInst, "hullo world!")},
+			},
+			{
+				Name: "sample.double.one", Desc: desc(doubleOne, pdu.TypeDouble, pdu.NoInDom),
+				Values: []pdu.Value{pdu.DoubleValue(pdu.NoInst, 1)},
+			},
 			{Name: "sample.bad.nosupport", Desc: desc(noSupport, pdu.TypeNoSupport, pdu.NoInDom), Code: pdu.ErrAppVersion},
 			{Name: "sample.bad.novalues", Desc: desc(noValues, pdu.Type32, colours)},
 			{Name: "sample.bad.fetch.again", Desc: desc(tryAgain, pdu.Type32, pdu.NoInDom), Code: pdu.ErrAgain},
-			{Name: "sample.secret.foo.one", Desc: desc(secretOne, pdu.Type32, pdu.NoInDom), Values: []pdu.Value{pdu.Int32Value(pdu.NoInst, 1)}},
-			{Name: "pmcd.hostname", Desc: desc(hostName, pdu.TypeString, pdu.NoInDom), Values: []pdu.Value{pdu.StringValue(pdu.NoInst, "nas1")}},
-			{Name: "pmcd.numagents", Desc: desc(numAgents, pdu.TypeU32, pdu.NoInDom), OneLine: "number of agents", Help: "The number of agents."},
+			{
+				Name: "sample.secret.foo.one", Desc: desc(secretOne, pdu.Type32, pdu.NoInDom),
+				Values: []pdu.Value{pdu.Int32Value(pdu.NoInst, 1)},
+			},
+			{
+				Name: "pmcd.hostname", Desc: desc(hostName, pdu.TypeString, pdu.NoInDom),
+				Values: []pdu.Value{pdu.StringValue(pdu.NoInst, "nas1")},
+			},
+			{
+				Name: "pmcd.numagents", Desc: desc(numAgents, pdu.TypeU32, pdu.NoInDom), OneLine: "number of agents",
+				Help: "The number of agents.",
+			},
 			{Name: "pmcd.client.whoami", Desc: desc(whoAmI, pdu.TypeString, pdu.NewInDom(2, 6))},
 		},
 		InDoms: map[pdu.InDom]pmapitest.InDom{
 			colours: {Instances: []pdu.Instance{{ID: 0, Name: "red"}, {ID: 1, Name: "green"}, {ID: 2, Name: "blue"}}},
 		},
 		Labels: map[pmapitest.LabelKey][]pdu.LabelSet{
-			{Type: pdu.LabelContext, Ident: pmapi.ContextIdent}: {labels(pdu.LabelContext, pdu.NoInst, map[string]any{"hostname": "nas1"})},
-			{Type: pdu.LabelDomain, Ident: 29}:                  {labels(pdu.LabelDomain, pdu.NoInst, map[string]any{"agent": "sample", "role": "testing"})},
-			{Type: pdu.LabelInDom, Ident: uint32(colours)}:      {labels(pdu.LabelInDom, pdu.NoInst, map[string]any{"model": "RGB"})},
-			{Type: pdu.LabelInstances, Ident: uint32(colours)}:  {{Inst: 0}, {Inst: 1}, {Inst: 2}},
+			{
+				Type:  pdu.LabelContext,
+				Ident: pmapi.ContextIdent,
+			}: {
+				labels(pdu.LabelContext, pdu.NoInst, map[string]any{"hostname": "nas1"}),
+			},
+			{
+				Type:  pdu.LabelDomain,
+				Ident: 29,
+			}: {
+				labels(pdu.LabelDomain, pdu.NoInst, map[string]any{"agent": "sample", "role": "testing"}),
+			},
+			{
+				Type:  pdu.LabelInDom,
+				Ident: uint32(colours),
+			}: {
+				labels(pdu.LabelInDom, pdu.NoInst, map[string]any{"model": "RGB"}),
+			},
+			{Type: pdu.LabelInstances, Ident: uint32(colours)}: {{Inst: 0}, {Inst: 1}, {Inst: 2}},
 		},
 	}
 }

@@ -87,7 +87,10 @@ func calls() []call {
 	oneSet := func() []pdu.ValueSet {
 		return []pdu.ValueSet{
 			{PMID: longOne, Values: []pdu.Value{{Inst: pdu.NoInst, Type: pdu.TypeUnknown, Bits: 1}}},
-			{PMID: hullo, Format: pdu.Block, Values: []pdu.Value{{Inst: pdu.NoInst, Type: pdu.TypeString, Bytes: []byte("hullo world!")}}},
+			{
+				PMID: hullo, Format: pdu.Block,
+				Values: []pdu.Value{{Inst: pdu.NoInst, Type: pdu.TypeString, Bytes: []byte("hullo world!")}},
+			},
 			{PMID: noDomain, Code: pdu.ErrNoAgent},
 		}
 	}
@@ -209,7 +212,9 @@ func calls() []call {
 		{
 			name: "Store",
 			do: func(ctx context.Context, c *pmapi.Conn) (any, error) {
-				return nil, c.Store(ctx, []pdu.ValueSet{{PMID: longOne, Values: []pdu.Value{{Inst: pdu.NoInst, Type: pdu.Type32, Bits: 5}}}})
+				return nil, c.Store(
+					ctx, []pdu.ValueSet{{PMID: longOne, Values: []pdu.Value{{Inst: pdu.NoInst, Type: pdu.Type32, Bits: 5}}}},
+				)
 			},
 			sends: &pdu.Result{Sets: []pdu.ValueSet{{PMID: longOne, Values: []pdu.Value{{Inst: pdu.NoInst, Type: pdu.TypeUnknown, Bits: 5}}}}},
 			reply: &pdu.Error{},

@@ -121,7 +121,10 @@ func TestDialRefused(t *testing.T) {
 	}{
 		{"host may not connect", func(p *pmapitest.Peer) { p.Challenge(pdu.ErrPermission, 0) }, pdu.ErrPermission},
 		{"too many connections", func(p *pmapitest.Peer) { p.Challenge(pdu.ErrConnLimit, 0) }, pdu.ErrConnLimit},
-		{"a code in the new numbering", first(&pdu.Error{Code: pdu.ErrPermission}), pdu.TranslateChallengeCode(pdu.ErrPermission)},
+		{
+			"a code in the new numbering", first(&pdu.Error{Code: pdu.ErrPermission}),
+			pdu.TranslateChallengeCode(pdu.ErrPermission),
+		},
 		{"no challenge in the first PDU", first(&pdu.Error{}), pdu.ErrIPC},
 		{"a state change as first PDU", first(&pdu.Error{Code: 1, Extended: true}), pdu.ErrIPC},
 		{"another first PDU", first(&pdu.Creds{Version: 2}), pdu.ErrIPC},
@@ -141,7 +144,10 @@ func TestDialRefused(t *testing.T) {
 		}, pdu.ErrIPC},
 		{"a refusal that is cut short", replyBytes(0, 0, 0, 13, 0, 0, 0x70, 0, 0, 0, 0, 0, 1), pdu.ErrIPC},
 		{"a descriptor that is cut short", replyBytes(0, 0, 0, 13, 0, 0, 0x70, 5, 0, 0, 0, 0, 1), pdu.ErrIPC},
-		{"a second reply", reply(&pdu.DescReply{Desc: oneOfType(hostName)}, &pdu.Error{Code: pdu.ErrPermission}), pdu.ErrPermission},
+		{
+			"a second reply", reply(&pdu.DescReply{Desc: oneOfType(hostName)}, &pdu.Error{Code: pdu.ErrPermission}),
+			pdu.ErrPermission,
+		},
 		{"closed at once", func(p *pmapitest.Peer) {}, pdu.ErrEOF},
 	} {
 		t.Run(row.name, func(t *testing.T) {

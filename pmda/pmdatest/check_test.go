@@ -49,7 +49,10 @@ func TestCheckReply(t *testing.T) {
 
 		{"instances", instances, &pdu.InstanceReply{InDom: 7}, ""},
 		{"instances of another domain", instances, &pdu.InstanceReply{InDom: 8}, "instance domain is"},
-		{"instance without name", instances, &pdu.InstanceReply{InDom: 7, Instances: []pdu.Instance{{ID: 4}}}, "instance 4 of 0.7 has no name"},
+		{
+			"instance without name", instances, &pdu.InstanceReply{InDom: 7, Instances: []pdu.Instance{{ID: 4}}},
+			"instance 4 of 0.7 has no name",
+		},
 		{"one instance", oneInstance, &pdu.InstanceReply{InDom: 7, Instances: make([]pdu.Instance, 1)}, ""},
 		{"no instance", oneInstance, &pdu.InstanceReply{InDom: 7}, "number of instances is 0"},
 
@@ -59,23 +62,38 @@ func TestCheckReply(t *testing.T) {
 		{"labels", label, &pdu.Labels{Ident: 5, Type: pdu.LabelItem}, ""},
 		{"labels of another", label, &pdu.Labels{Ident: 6, Type: pdu.LabelItem}, "ident is 6"},
 		{"labels of another level", label, &pdu.Labels{Ident: 5, Type: pdu.LabelCluster}, "type is CLUSTER"},
-		{"two sets of labels", label, &pdu.Labels{Ident: 5, Type: pdu.LabelItem, Sets: make([]pdu.LabelSet, 2)}, "2 label sets"},
+		{
+			"two sets of labels", label, &pdu.Labels{Ident: 5, Type: pdu.LabelItem, Sets: make([]pdu.LabelSet, 2)},
+			"2 label sets",
+		},
 		{
 			"labels of two instances", &pdu.LabelReq{Type: pdu.LabelInstances},
 			&pdu.Labels{Type: pdu.LabelInstances, Sets: make([]pdu.LabelSet, 2)}, "",
 		},
 
 		{"metric", &pdu.PMNSNames{Names: []string{"a"}}, &pdu.PMNSIDs{PMIDs: []pdu.PMID{id}}, ""},
-		{"two metrics", &pdu.PMNSNames{Names: []string{"a"}}, &pdu.PMNSIDs{PMIDs: []pdu.PMID{id, id}}, "number of metrics is 2"},
+		{
+			"two metrics", &pdu.PMNSNames{Names: []string{"a"}}, &pdu.PMNSIDs{PMIDs: []pdu.PMID{id, id}},
+			"number of metrics is 2",
+		},
 		{"names", &pdu.PMNSIDs{}, &pdu.PMNSNames{Names: []string{"a", "b"}}, ""},
 		{"empty name", &pdu.PMNSIDs{}, &pdu.PMNSNames{Names: []string{"a", ""}}, "empty name"},
 		{"code instead of names", &pdu.PMNSTraverse{}, &pdu.PMNSNames{Code: pdu.ErrAgain}, "in place of the number of names"},
 		{"nothing to traverse", &pdu.PMNSTraverse{}, &pdu.PMNSNames{}, ""},
 		{"children", &pdu.PMNSChild{}, &pdu.PMNSNames{Names: []string{"a"}}, ""},
-		{"children with status", &pdu.PMNSChild{WithStatus: true}, &pdu.PMNSNames{Names: []string{"a"}, Status: []int32{1}}, ""},
+		{
+			"children with status", &pdu.PMNSChild{WithStatus: true}, &pdu.PMNSNames{Names: []string{"a"}, Status: []int32{1}},
+			"",
+		},
 		{"no children with status", &pdu.PMNSChild{WithStatus: true}, &pdu.PMNSNames{}, ""},
-		{"status missing", &pdu.PMNSChild{WithStatus: true}, &pdu.PMNSNames{Names: []string{"a"}}, "number of states is 0, want 1"},
-		{"status that nobody wanted", &pdu.PMNSChild{}, &pdu.PMNSNames{Names: []string{"a"}, Status: []int32{1}}, "number of states is 1, want 0"},
+		{
+			"status missing", &pdu.PMNSChild{WithStatus: true}, &pdu.PMNSNames{Names: []string{"a"}},
+			"number of states is 0, want 1",
+		},
+		{
+			"status that nobody wanted", &pdu.PMNSChild{}, &pdu.PMNSNames{Names: []string{"a"}, Status: []int32{1}},
+			"number of states is 1, want 0",
+		},
 
 		{"reply to what has none", &pdu.Profile{}, &pdu.Result{}, "is no reply to PROFILE"},
 	}

@@ -106,11 +106,27 @@ func TestStore(t *testing.T) {
 		want pdu.Code
 	}{
 		{"twenty sides", pdu.ValueSet{PMID: pmid(itemSides), Values: []pdu.Value{pdu.Uint32Value(pdu.NoInst, 20)}}, 0},
-		{"a thing with one side", pdu.ValueSet{PMID: pmid(itemSides), Values: []pdu.Value{pdu.Uint32Value(pdu.NoInst, 1)}}, pdu.ErrBadStore},
-		{"too many sides", pdu.ValueSet{PMID: pmid(itemSides), Values: []pdu.Value{pdu.Uint32Value(pdu.NoInst, 1001)}}, pdu.ErrBadStore},
+		{
+			"a thing with one side",
+			pdu.ValueSet{PMID: pmid(itemSides), Values: []pdu.Value{pdu.Uint32Value(pdu.NoInst, 1)}},
+			pdu.ErrBadStore,
+		},
+		{
+			"too many sides",
+			pdu.ValueSet{PMID: pmid(itemSides), Values: []pdu.Value{pdu.Uint32Value(pdu.NoInst, 1001)}},
+			pdu.ErrBadStore,
+		},
 		{"no value", pdu.ValueSet{PMID: pmid(itemSides)}, pdu.ErrBadStore},
-		{"a metric that is measured", pdu.ValueSet{PMID: pmid(itemFace), Values: []pdu.Value{pdu.Uint32Value(red, 6)}}, pdu.ErrPermission},
-		{"a metric that there is not", pdu.ValueSet{PMID: pmid(99), Values: []pdu.Value{pdu.Uint32Value(pdu.NoInst, 6)}}, pdu.ErrPMID},
+		{
+			"a metric that is measured",
+			pdu.ValueSet{PMID: pmid(itemFace), Values: []pdu.Value{pdu.Uint32Value(red, 6)}},
+			pdu.ErrPermission,
+		},
+		{
+			"a metric that there is not",
+			pdu.ValueSet{PMID: pmid(99), Values: []pdu.Value{pdu.Uint32Value(pdu.NoInst, 6)}},
+			pdu.ErrPMID,
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			b := start(t)
@@ -155,10 +171,14 @@ func TestMetadata(t *testing.T) {
 	assert.Equal(t, pdu.ErrPMID, b.Refused(&pdu.DescReq{PMID: pdu.NewPMID(defaultDomain, 1, 0)}))
 
 	dice := pmdatest.As[*pdu.InstanceReply](b.PMCD, b.Request(&pdu.InstanceReq{InDom: indom, Inst: pdu.NoInst}))
-	assert.Equal(t, []pdu.Instance{{ID: red, Name: "red"}, {ID: green, Name: "green"}, {ID: blue, Name: "blue"}}, dice.Instances)
+	assert.Equal(
+		t, []pdu.Instance{{ID: red, Name: "red"}, {ID: green, Name: "green"}, {ID: blue, Name: "blue"}}, dice.Instances,
+	)
 	assert.Equal(t, pdu.ErrInDom, b.Refused(&pdu.InstanceReq{InDom: indom + 1, Inst: pdu.NoInst}))
 
-	line := pmdatest.As[*pdu.Text](b.PMCD, b.Request(&pdu.TextReq{Ident: uint32(indom), Type: pdu.TextOneLine | pdu.TextInDom}))
+	line := pmdatest.As[*pdu.Text](
+		b.PMCD, b.Request(&pdu.TextReq{Ident: uint32(indom), Type: pdu.TextOneLine | pdu.TextInDom}),
+	)
 	assert.Equal(t, dieText, line.Text)
 	labels := pmdatest.As[*pdu.Labels](b.PMCD, b.Request(&pdu.LabelReq{Ident: defaultDomain, Type: pdu.LabelDomain}))
 	require.Len(t, labels.Sets, 1)

@@ -180,9 +180,18 @@ func TestInterpolation(t *testing.T) {
 		want []any
 	}{
 		{"a counter is linear, up and down", counterID, 0, []any{"-", 100, 150, 200, 175, 225, 300, "-", "-", 400, 450, 500}},
-		{"an instant value is the one before, if there is one behind", instantID, 0, []any{"-", 100, 100, 200, 200, 150, 300, "-", "-", 400, 400, 500}},
-		{"a discrete value is the one before", discreteID, 0, []any{"-", 100, 100, 200, 200, 150, 300, 300, "-", 400, 400, 500}},
-		{"an instance that does not come again before the mark", counterID, 1, []any{"-", "-", "-", "-", "-", "-", "-", "-", "-", 400, 450, 500}},
+		{
+			"an instant value is the one before, if there is one behind", instantID, 0,
+			[]any{"-", 100, 100, 200, 200, 150, 300, "-", "-", 400, 400, 500},
+		},
+		{
+			"a discrete value is the one before", discreteID, 0,
+			[]any{"-", 100, 100, 200, 200, 150, 300, 300, "-", 400, 400, 500},
+		},
+		{
+			"an instance that does not come again before the mark", counterID, 1,
+			[]any{"-", "-", "-", "-", "-", "-", "-", "-", "-", 400, 450, 500},
+		},
 		{"a discrete one that has gone", discreteID, 1, []any{"-", "-", "-", "-", "-", 150, 150, 150, "-", 400, 400, 500}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -194,7 +203,9 @@ func TestInterpolation(t *testing.T) {
 	t.Run("a counter has no value once after a mark", func(t *testing.T) {
 		c := a.NewContext(time.Time{}, time.Time{})
 		assert.Equal(t, []any{225, "-", 470}, values(t, c, counterID, 0, 35, 55, 57))
-		assert.Equal(t, []any{450}, values(t, a.NewContext(time.Time{}, time.Time{}), counterID, 0, 55), "there was no fetch before")
+		assert.Equal(
+			t, []any{450}, values(t, a.NewContext(time.Time{}, time.Time{}), counterID, 0, 55), "there was no fetch before",
+		)
 		assert.Equal(t, []any{150, 400}, values(t, c, instantID, 0, 35, 55), "only counters")
 	})
 	t.Run("back again", func(t *testing.T) {
@@ -224,7 +235,11 @@ func TestMetadata(t *testing.T) {
 
 	found, err := a.LookupNames(ctx, []string{"other.name", "hand", "hand.x"})
 	require.NoError(t, err)
-	assert.Equal(t, []pmapi.NameResult{{PMID: instantID}, {PMID: pdu.NoPMID, Code: pdu.ErrNonLeaf}, {PMID: pdu.NoPMID, Code: pdu.ErrName}}, found)
+	assert.Equal(
+		t,
+		[]pmapi.NameResult{{PMID: instantID}, {PMID: pdu.NoPMID, Code: pdu.ErrNonLeaf}, {PMID: pdu.NoPMID, Code: pdu.ErrName}},
+		found,
+	)
 	names, err := a.NameAll(ctx, instantID)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"hand.instant", "other.name"}, names)

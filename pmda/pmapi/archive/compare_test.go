@@ -90,7 +90,9 @@ func TestArchives(t *testing.T) {
 
 		start, step := a.Start().UnixNano(), max(1, int64(a.End().Sub(a.Start()))/samples/1000*1000)
 		began := time.Now()
-		theirs := runOracle(t, oracle, "values", base, strconv.FormatInt(start, 10), strconv.FormatInt(step, 10), strconv.Itoa(samples))
+		theirs := runOracle(
+			t, oracle, "values", base, strconv.FormatInt(start, 10), strconv.FormatInt(step, 10), strconv.Itoa(samples),
+		)
 		n, differ = compare(t, base+" values", a, theirs.only(a, keep), fetch(t, a, start, step, samples).only(a, keep))
 		if took := time.Since(began); took > 5*time.Second {
 			t.Logf("%s: %d values in %v", base, n, took)
