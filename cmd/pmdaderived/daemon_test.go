@@ -42,8 +42,8 @@ type daemonProcess struct {
 	writer *pdu.Writer
 }
 
-// daemonCommand is the program with an environment of its own, in a folder that has a definition file. Its pcp.conf is empty: the
-// machine's may differ, and there may be none.
+// daemonCommand returns the program with an environment of its own, in a folder that has a definition file. Its
+// pcp.conf is empty: the machine's may differ, and there may be none.
 func daemonCommand(t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -71,7 +71,8 @@ func ordinary() *syscall.Credential {
 	return &syscall.Credential{Uid: nobody, Gid: nobody}
 }
 
-// startDaemonAs starts it as another user, unless that is nil: a copy of the program, in a folder where that user may run it.
+// startDaemonAs starts a copy of the program as user, in a folder where that user may run it. nil means the present
+// user.
 func startDaemonAs(t *testing.T, user *syscall.Credential, dir string, args ...string) *daemonProcess {
 	t.Helper()
 	// As the user who starts it, root or not.
@@ -246,7 +247,7 @@ func TestDaemonReloadsBySignal(t *testing.T) {
 	assert.Equal(t, commandline.ExitOK, p.end())
 }
 
-// Without a signal. What is wrong with the files and was before is not said again.
+// The daemon reloads without a signal. It does not log problems again that it has logged before.
 func TestDaemonReloadsByItself(t *testing.T) {
 	dir := folder(t, "a = 42\nbroken = 1 +\n")
 	p := startDaemon(t, dir)
@@ -299,7 +300,7 @@ func TestSourceKeepsWhatItHasWhileFilesChange(t *testing.T) {
 	assert.Equal(t, [][]string{{"a"}, {"a", "c"}}, loaded)
 }
 
-// What was parsed once stays, wherever it moves to and whatever becomes of the rest.
+// A definition that has been parsed is not parsed again, wherever it moves in the file.
 func TestSourceParsesOnlyWhatIsNew(t *testing.T) {
 	dir := folder(t, "")
 	path := filepath.Join(dir, "conf")

@@ -16,8 +16,8 @@ import (
 	"pmdaderived/pmda"
 )
 
-// What is no regular file makes nobody wait, wherever it is configured: the daemon serves what it has, says which path it is
-// and why, and ends with the pipe.
+// The daemon does not wait for a configured path that is no regular file: it serves the rest, logs the path and the
+// reason, and ends with the pipe.
 func TestDaemonWithoutRegularFiles(t *testing.T) {
 	for _, row := range []struct{ name, path string }{
 		{"fifo", ""}, {"full", "/dev/full"}, {"zero", "/dev/zero"}, {"urandom", "/dev/urandom"}, {"folder", "."},
@@ -51,8 +51,8 @@ func TestDaemonWithoutRegularFiles(t *testing.T) {
 	}
 }
 
-// Who runs as an ordinary user, and can do what that user can, opens no more than root's daemon does, and leaves alone what that user may not read:
-// it serves what it has, says which path it is and why, and ends with the pipe.
+// A daemon of an ordinary user opens no more than root's daemon does, and leaves alone files that the user may not
+// read: it serves the rest, logs the path and the reason, and ends with the pipe.
 func TestDaemonOfAnOrdinaryUser(t *testing.T) {
 	const secret = "b = 1 # nobody's business\n"
 	for _, row := range []struct {

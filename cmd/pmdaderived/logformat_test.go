@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Whatever a message is about, it is one line that nobody else can write, and no terminal is moved by it.
+// Each message is one line, in which no text can look like a field or another line, or move a terminal's cursor.
 func TestLogLinesCannotBeForged(t *testing.T) {
 	var out bytes.Buffer
 	log := newLogger(&out, logrus.InfoLevel, logLimit, time.Now)

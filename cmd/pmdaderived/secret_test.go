@@ -43,8 +43,7 @@ func (p *daemonProcess) told(names ...string) string {
 	return all.String()
 }
 
-// Nothing that everybody may see has text of a file that not everybody may read: no metric, no help text, no label, nor the log
-// or the state file.
+// Metrics, help texts, labels, the log and the state file have no text of a file that not everybody may read.
 func TestSecretTextsAreNotShown(t *testing.T) {
 	const confidential = "confidential"
 	text := "ok = matchinst(/" + confidential + "1/, disk.dev.read)\nok(oneline) = " +
@@ -74,13 +73,14 @@ func TestSecretTextsAreNotShown(t *testing.T) {
 		assert.NotContains(t, shown, "1234567", what)
 	}
 
-	// Who may read it is told.
+	// A user who may read the file sees its text.
 	var said bytes.Buffer
 	assert.NotEqual(t, commandline.ExitOK, run(t.Context(), []string{"check", secret}, os.Getenv, nil, &said, &said))
 	assert.Contains(t, said.String(), confidential+"4")
 }
 
-// The name of a file may be any bytes. None of them moves the cursor of whoever looks at metrics or log, nor begins a line.
+// The name of a file may be any bytes. None of them moves a terminal's cursor or begins a line, in metrics and in the
+// log.
 func TestNamesOfFilesAreOneLine(t *testing.T) {
 	dir := folder(t, "a = 42\n")
 	odd := filepath.Join(dir, "odd\nlevel=error msg=forged \x1b[2J\xff")

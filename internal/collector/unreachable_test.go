@@ -12,7 +12,7 @@ import (
 	"pmdaderived/pmda/pmapi"
 )
 
-// What cannot be reached is told in words of PCP.
+// A failed connection is described in words of PCP.
 func TestUnreachable(t *testing.T) {
 	for _, row := range []struct {
 		name string
@@ -38,7 +38,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// How to start pmcd is told of this host, and of no other.
+// Only for this host the message says how to start pmcd.
 func TestUnreachableHost(t *testing.T) {
 	for at, here := range map[string]bool{
 		"unix:/run/pcp/pmcd.socket": true, "localhost:44321": true, "127.0.0.1:44321": true, "127.1.2.3:44321": true,

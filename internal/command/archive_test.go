@@ -34,7 +34,7 @@ func TestProgress(t *testing.T) {
 	assert.Empty(t, out.String(), "it does not take long")
 }
 
-// Of an archive that is broken what is whole is read, and what is not is told.
+// The readable part of a damaged archive is read, and the damage is reported.
 func TestBrokenArchive(t *testing.T) {
 	s := newSite(t)
 	for _, ending := range []string{".0", ".meta", ".index"} {

@@ -15,7 +15,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// A file that the agent reads is checked among the others that it reads, and only what is wrong with it is told.
+// A file that the agent reads is checked among the others that it reads, and only its own problems are printed.
 func TestCheckAmongOtherFiles(t *testing.T) {
 	s := newSite(t)
 	s.file("early.conf", "early = 1 +\nper.cpu = kernel.all.load / hinv.ncpu\ntwin = 3 * hinv.ncpu\nmine.old = 1\n")
@@ -146,7 +146,7 @@ func TestCheckWithoutPMCD(t *testing.T) {
 	_, _ = s.fails("check", "--pmcd", "unix:/nonexistent/socket", path)
 }
 
-// The agent would refuse to sample more operands in one go than it tells.
+// check reports a definition with more operands than the agent samples for one metric.
 func TestCheckOfTooManyOperands(t *testing.T) {
 	s := newSite(t)
 	many := make([]string, 4001)
@@ -204,7 +204,7 @@ func TestCaretLine(t *testing.T) {
 	assert.Equal(t, "  ^", config.Caret("ab", 9))
 }
 
-// What cannot be reached is told in words of PCP, by every command that connects.
+// Every command that connects describes a failed connection in words of PCP.
 func TestUnreachable(t *testing.T) {
 	s := newSite(t)
 	s.pmcd = ""
@@ -222,7 +222,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// What is read from standard input leaves no file behind.
+// Reading from standard input leaves no file behind.
 func TestCheckStandardInput(t *testing.T) {
 	s := newSite(t)
 	s.stdin = "a = hinv.ncpu\n"
@@ -232,7 +232,7 @@ func TestCheckStandardInput(t *testing.T) {
 	assert.Empty(t, left)
 }
 
-// Nobody reads a thousand messages: the first of each file are printed, and how many more there are.
+// Of many problems only the first of each file are printed, and how many more there are.
 func TestCheckManyProblems(t *testing.T) {
 	s := newSite(t)
 	many := strings.Repeat("no\n", 99) + "a = 1 +\nb = 2 +\nc = 0 * hinv.ncpu\nd = 0 * kernel.all.nprocs\n"

@@ -1,5 +1,5 @@
 // Package command has the sub-commands of pmdaderived: check, explain, eval, test, replay and help. They are for
-// people, who run them at a terminal or in a script. What was asked for goes to stdout, and what went wrong to stderr.
+// people, who run them at a terminal or in a script. Results go to stdout, errors to stderr.
 //
 //	Program.Run ──► invocation ─┬─► runCheck   files ──► definitions, lint ──► problems        check.go, checkedfiles.go
 //	                            ├─► runExplain ─┐                    ┌─► metadata, groups      explain.go, agentreport.go

@@ -106,7 +106,7 @@ func TestCodesOfFiles(t *testing.T) {
 	}
 }
 
-// What clients cannot compute is told when it is asked for, and without being asked of files that they read by themselves.
+// check warns of definitions that clients cannot compute if asked to, and always in files that clients read themselves.
 func TestCheckPortable(t *testing.T) {
 	s := newSite(t)
 	const text = "site.a = sqrt(hinv.ncpu)\nsite.b = hinv.ncpu > 1 ? mem.util.free : 0\nsite.c = site.a + 1\n" +
@@ -153,7 +153,7 @@ func TestCheckPortable(t *testing.T) {
 	assert.Equal(t, append(slices.Clone(ours), seven...), told("--portable", path))
 }
 
-// Every problem has a code, whoever found it.
+// Every problem has a code.
 func TestCodes(t *testing.T) {
 	s := newSite(t)
 	for _, row := range []struct{ code, text string }{
@@ -193,7 +193,7 @@ type refusing struct{}
 
 func (refusing) Desc(string) (pdu.Desc, error) { return pdu.Desc{}, pdu.ErrAppVersion }
 
-// What the agent remembers tells a missing agent from a metric that never was.
+// The agent's state file tells whether a metric has ever been served, or its agent is only missing now.
 func TestCheckRemembers(t *testing.T) {
 	s := newSite(t)
 	writeFile(t, commandline.StateFile(config.PCPConf{VarDir: s.dir}), `{"version": 1, "domain": 510, "next": 3, "metrics": {

@@ -14,7 +14,7 @@ import (
 	"pmdaderived/internal/commandline"
 )
 
-// The definitions of the recipes are what a site may have: there is nothing to say of any of them, and each has what it needs.
+// The definitions of the recipes are free of problems, and have all operands.
 func TestRecipes(t *testing.T) {
 	s := newSite(t)
 	text := ""

@@ -14,11 +14,11 @@ import (
 	"pmdaderived/internal/commandline"
 )
 
-// testdata/sessions has what a person sees who runs the program: archives (txtar) of files and sessions, which are taken
-// in their order. EXAMPLES is the folder of the examples. A file is one of the site, in whose folder, DIR, the program runs, or
-// what stdin is from then on. A session is commands with what they
-// print, where EXAMPLES is the folder of the examples: first standard output, then standard error, behind !, then the exit status if it is not 0.
-// go test -update writes what is printed now.
+// TestSessions runs the sessions in testdata/sessions. Each is an archive (txtar) whose files are used in their order:
+// the file "session" has commands with their output, "stdin" is the standard input from then on, any other file is
+// written to the site's folder DIR, where the program runs. Output is standard output, then standard error behind !,
+// then the exit status if it is not 0. EXAMPLES is the folder of the examples. go test -update writes the present
+// output.
 func TestSessions(t *testing.T) {
 	archives := must(filepath.Glob("testdata/sessions/*.txtar"))(t)
 	require.NotEmpty(t, archives)

@@ -71,7 +71,7 @@ func defined(t *testing.T, text string) []*derived.Definition {
 	return defs
 }
 
-// What is suspicious, and beside it what is not.
+// Each row has a suspicious definition, or a similar one that is not.
 func TestCheck(t *testing.T) {
 	for _, row := range []struct {
 		name, text string
@@ -291,7 +291,7 @@ func (h fakeHost) HasInstance(d pdu.InDom, name string) bool {
 		func(whole string) bool { return name == whole || strings.HasPrefix(whole, name+" ") })
 }
 
-// What depends on what the host has.
+// These warnings depend on the metrics and instances of the host.
 func TestHost(t *testing.T) {
 	for _, row := range []struct {
 		name, text string
@@ -412,7 +412,7 @@ func TestHost(t *testing.T) {
 	}
 }
 
-// Nobody has to read a thousand warnings about one definition, or to wait for them.
+// A definition with very many mistakes has few warnings, and is checked quickly.
 func TestLargeDefinitions(t *testing.T) {
 	start := time.Now()
 	deep := strings.Repeat("(ncpu && ", 3000) + "procs" + strings.Repeat(")", 3000)

@@ -11,7 +11,7 @@ import (
 	"pmdaderived/derived/syntax"
 )
 
-// What clients are to understand is told as far as some version of libpcp does not.
+// Warnings name the syntax that some version of libpcp does not support.
 func TestPortable(t *testing.T) {
 	const text = "a = sqrt(ncpu)\nb = ncpu > 1 ? free : 0\nc = a + procs\nd = ncpu > 1 ? free : novalue()\ne = " +
 		"rescale(mkconst(1, units=\"power (W)\"), \"power (mW)\")\n" +
@@ -41,7 +41,7 @@ func TestPortable(t *testing.T) {
 	}
 }
 
-// What takes the place of infinity makes a zero harmless, and what may come of a change and a number is not 0 then.
+// default() and max() with a number make a divisor of 0 harmless.
 func TestDefaultGuards(t *testing.T) {
 	assert.Empty(t, checked(t, "x = default(free / delta(total), 0)\ny = free / max(delta(total), 1)", host()))
 	assert.Equal(t, []string{"x:9 zero-divisor"}, checked(t, "x = max(free / delta(total), 1)", host()))

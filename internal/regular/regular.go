@@ -1,10 +1,10 @@
-// Package regular opens files that make nobody wait and have an end: regular ones. What stands at a configured path may
-// be anything: a named pipe that nobody writes to, a device without an end, or one where opening it does something.
+// Package regular opens regular files only. A configured path may name anything: a named pipe without a writer, on which
+// open waits, a device without an end, or a device on which open has an effect.
 //
 //	Open    configuration, definitions, the state file, the log
 //	Read    likewise, whole, within a limit
 //
-// Anything else at the path is [ErrNotRegular], before it is opened where that can be seen.
+// Any other file is [ErrNotRegular]. It is not opened, unless it takes the place of a regular file at that moment.
 package regular
 
 import (

@@ -13,7 +13,7 @@ import (
 	"pmdaderived/internal/regular"
 )
 
-// What is no regular file is refused at once, whoever we are, and named.
+// A file that is not regular is refused at once, for every user, and the error names it.
 func TestOnlyRegularFilesAreOpened(t *testing.T) {
 	dir := t.TempDir()
 	fifo := filepath.Join(dir, "fifo")

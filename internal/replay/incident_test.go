@@ -40,8 +40,9 @@ var (
 	}
 )
 
-// incident writes the archive of the examples: half an hour of a host with two disks, of which sdb is busy from 02:12 to 02:18. Every 10 s there
-// are disks and load, every minute memory, at the start the number of CPUs. At 02:22 pmlogger is started again, and then the host has a third disk.
+// incident writes the archive of the examples: half an hour of a host with two disks. sdb is busy from 02:12 to 02:18.
+// Disks and load are recorded every 10 s, memory every minute, the number of CPUs at the start. pmlogger restarts at
+// 02:22, and from then on there is a third disk.
 func incident(t *testing.T, base string) {
 	t.Helper()
 	w, err := writer.Create(base, writer.Label{

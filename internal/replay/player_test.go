@@ -177,7 +177,7 @@ func TestWindowsEnd(t *testing.T) {
 	}, rows)
 }
 
-// Who knows the names of instances learns when there are others.
+// A domain has a new version when its instances change.
 func TestVersions(t *testing.T) {
 	source := NewSource(open(t))
 	source.SetTime(at(21, 59))
@@ -215,7 +215,7 @@ func TestPlayEnds(t *testing.T) {
 	require.ErrorIs(t, p.Play(t.Context(), o, func(*session.Session, time.Time) error { return failed }), failed)
 }
 
-// What was not sampled when somebody had enough is not sampled when the archive is played again.
+// After ErrEnough, a sample that was not taken is not taken when the archive is played again either.
 func TestPlayAgain(t *testing.T) {
 	source := NewSource(open(t))
 	p := NewPlayer(source, watching(t, source, "load = kernel.all.load"),
@@ -232,8 +232,8 @@ func TestPlayAgain(t *testing.T) {
 	assert.Positive(t, n)
 }
 
-// pmlogger records its groups milliseconds after each other. A sample is for all groups of a round, and none is taken for the number of CPUs.
-// Of groups before the last one nothing is known at the end of the archive.
+// pmlogger records its groups milliseconds after each other. A sample is for all groups of a round, and none is taken
+// for the number of CPUs. The last round has only the groups that were recorded.
 func TestPlayRounds(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "beside")
 	w, err := writer.Create(base, writer.Label{Version: 3, PID: 1, Start: night, Host: "web1.example", TimeZone: "UTC"})

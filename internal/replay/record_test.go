@@ -86,7 +86,7 @@ func next(t *testing.T, c *archive.Context, id pdu.PMID) *archive.Record {
 	}
 }
 
-// What was written has the values that are played, as the agent would serve them.
+// A written archive has the values that the agent would serve.
 func TestRecord(t *testing.T) {
 	lines := []string{
 		"busy = rate(disk.dev.avactive)", "load = max(kernel.all.load) / hinv.ncpu",
@@ -213,7 +213,7 @@ func TestRecordAtIntervals(t *testing.T) {
 		times(t, made, idOf(t, made, "derived.free")))
 }
 
-// What an archive has already keeps its numbers, and is written only if that is asked for.
+// A metric that the archive already has keeps its numbers, and is written only with Replace.
 func TestReplace(t *testing.T) {
 	lines := []string{"busy = rate(disk.dev.avactive)", `kind = sum(disk.dev.read) by (/(.)$/)`}
 	ids, err := identity.Load("", 511) // of another host

@@ -15,8 +15,8 @@ import (
 	"pmdaderived/pmda/pmapi/archive"
 )
 
-// eachRecord calls look with each record.
-func (w *recorder) eachRecord(ctx context.Context, look func(r *archive.Record)) error {
+// eachRecord calls visit with each record.
+func (w *recorder) eachRecord(ctx context.Context, visit func(r *archive.Record)) error {
 	records := w.In.NewContext(w.Start, w.End)
 	defer records.Close()
 	for {
@@ -25,12 +25,12 @@ func (w *recorder) eachRecord(ctx context.Context, look func(r *archive.Record))
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			if _, ok := errors.AsType[*archive.DamageError](err); ok { // Play tells
+			if _, ok := errors.AsType[*archive.DamageError](err); ok { // Play reports it
 				continue
 			}
 			return err
 		}
-		look(r)
+		visit(r)
 		if w.Read != nil {
 			w.Read(r.Time)
 		}

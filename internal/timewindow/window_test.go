@@ -20,7 +20,7 @@ func extent() Extent {
 
 const layout = "02 15:04:05.999"
 
-// What pmParseHighResTimeWindow of PCP 6.0.3 gives for these, but where the row says so.
+// The results are those of pmParseHighResTimeWindow in PCP 6.0.3, unless the row says otherwise.
 func TestWindow(t *testing.T) {
 	for _, row := range []struct {
 		name               string

@@ -9,7 +9,7 @@ import (
 	"pmdaderived/derived"
 )
 
-// FuzzParse: any file is read or told what is wrong with it, at a place that it has, and what is read can be run.
+// FuzzParse parses any text: there are problems, at positions in the text, or tests that can be run.
 func FuzzParse(f *testing.F) {
 	f.Add(host + "test a\n interval 10s\n given total[sda] 0+100x4\n given load PM_ERR_AGAIN _...\n expect x[md 0] _ " +
 		"1~0.5x3\n metadata x U32 instant Mbyte / sec 60.1\n error x \"a b\"\n")

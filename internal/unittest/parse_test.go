@@ -211,7 +211,7 @@ func TestMetricsAreBounded(t *testing.T) {
 	assert.Equal(t, "more than 100000 metrics", problems[0].Msg)
 }
 
-// What a line of values means, sample by sample.
+// The rows show the values of a line, sample by sample.
 func TestNotation(t *testing.T) {
 	for _, row := range []struct{ name, values, want string }{
 		{"numbers", "5 -1.5 +2 2e3 .5 7.", "5 -1.5 2 2000 0.5 7"},

@@ -227,7 +227,7 @@ y = delta(reads)`, "given ncpu 1x4 8 1x5 2\n given reads[sda] 0+1x11\n fetches 4
 	}
 }
 
-// Expectations that do not come true are told with what differs. Line 17 is the first of the test.
+// Failures show what differs. Line 17 is the first of the test.
 func TestFails(t *testing.T) {
 	for _, row := range []struct{ name, definition, test, want string }{
 		{"wrong value", "x = ncpu", "given ncpu 1 2 3\n expect x 1 5 3", `18:9: expect x

@@ -12,7 +12,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// What is written is read again, whatever names and values there are, and passes.
+// A written test can be parsed, with any names and values, and passes.
 func TestRecording(t *testing.T) {
 	disks := pdu.NewInDom(60, 1)
 	set := derived.NewInstSet([]pdu.Inst{3, 7, 9})

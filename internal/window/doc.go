@@ -24,11 +24,11 @@
 //
 //	event                            effect on the window
 //	a tick fails, or is missing      none: the window ends at the last tick with values
-//	an instance is missing           it is not in the result; in a domain of groups it is, while the window has a value of it
+//	an instance is missing           it is not in the result; in a domain of groups it is, as long as it is in the window
 //	a number is not finite           as if it were missing
 //	ticks are numbered anew          the window restarts, if the number is not larger
 //	the connection was lost          values stay; delta() and rate() have no value once
-//	a counter wraps                  a window takes no counters: their delta() is negative, and their rate() has no value
+//	a counter wraps                  its delta() is negative, and its rate() has no value; counters themselves are refused
 //
 // # Per-client windows
 //

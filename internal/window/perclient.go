@@ -72,7 +72,7 @@ func (ws *Windows) ReadSince(tick int64) *derived.Results {
 }
 
 // WithPrevious returns r, in which windows without a new value have the previous one of this client. Two functions
-// differ: a sum has no value, as each value is told once, and a count is 0. perClient has the indexes of the per-client
+// differ: a sum has no value, as it would count twice, and a count is 0. perClient has the indexes of the per-client
 // windows in of. previous returns the previous value of a window.
 func WithPrevious(
 	of []*derived.Window, perClient []uint32, r *derived.Results, previous func(i uint32) *derived.Vector,

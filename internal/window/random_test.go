@@ -22,7 +22,7 @@ type counted struct {
 	by   float64
 }
 
-// counting is a model of the sum of delta() or rate() of a counter: it has all ticks that count, and computes everything anew.
+// counting is a model of the sum of delta() or rate() of a counter. It has all ticks, and computes everything anew.
 type counting struct {
 	rate  bool
 	was   uint64
@@ -30,7 +30,7 @@ type counting struct {
 	ticks []counted
 }
 
-// add takes a sample. An agent that is started again counts from somewhere else. Nobody tells of a counter that goes back: that has no rate.
+// add takes a sample. A restarted agent begins with another value. A counter that goes back has no rate.
 func (m *counting) add(tick int64, count uint64, restarted bool) {
 	by := float64(int64(count - m.was))
 	if m.rate {
@@ -65,9 +65,9 @@ func (m *counting) newest() int64 {
 	return 0
 }
 
-// TestRandomLooks compares sums of changes with the model: counters that wrap, agents that restart, samples that do not come, and clients that look when they
-// like.
-func TestRandomLooks(t *testing.T) {
+// TestRandomReads compares sums of changes with the model: counters that wrap, agents that restart, missing samples,
+// and clients that read at random ticks.
+func TestRandomReads(t *testing.T) {
 	set := newSet(t, map[string]string{"a": `sum_sample(delta(count))`, "b": `sum_sample(rate(count), "20s")`})
 	since := 0 // its place
 	if set.Windows()[since].Span != 0 {

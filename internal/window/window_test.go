@@ -188,7 +188,7 @@ func TestPeakThatHasLeft(t *testing.T) {
 	}
 }
 
-// What has left, differences that are small beside the values, and values that become ever smaller.
+// These are values that have left, small differences of large values, and values that become ever smaller.
 func TestDeviationIsExact(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -380,7 +380,8 @@ func randomInstances(r *rand.Rand) *derived.InstSet {
 	return derived.NewInstSet(ids)
 }
 
-// TestRandomSequences compares windows with the model: values, gaps, instances, steps of the clock and, without a span, fetches.
+// TestRandomSequences compares windows with the model: values, gaps, instances, steps of the clock, and, without a
+// span, fetches.
 func TestRandomSequences(t *testing.T) {
 	types := []pdu.Type{pdu.Type32, pdu.TypeU32, pdu.Type64, pdu.TypeU64, pdu.TypeFloat, pdu.TypeDouble}
 	for seed := range *sequences {
@@ -456,8 +457,8 @@ func requireSame(t *testing.T, m *model, w *Window, seed uint64) {
 	}
 }
 
-// BenchmarkWindow is the CPU time that a value takes in a window that is full, with the result that is made at each tick or without it, and the memory of
-// a value that is kept.
+// BenchmarkWindow measures the CPU time of a value in a full window, with and without a result at each tick, and the
+// memory of a retained value.
 func BenchmarkWindow(b *testing.B) {
 	for _, fn := range []function{minimum, maximum, average, stdev, percentile, slope} {
 		for _, span := range []int{60, 3600} {

@@ -120,7 +120,8 @@ func (ws *Windows) Add(i int, tick int64, s derived.Sample, goesOn bool) bool {
 	former := w.history
 	w.history = append([]derived.Sample{s}, former[:min(len(former), w.Needs().History)]...)
 	n := len(w.history)
-	if len(ws.evaluated) < n || n <= w.Needs().History && len(ws.evaluated) > n || !slices.Equal(ws.evaluated[:n], w.history) {
+	if len(ws.evaluated) < n || n <= w.Needs().History && len(ws.evaluated) > n ||
+		!slices.Equal(ws.evaluated[:n], w.history) {
 		ws.evaluated = w.history
 		ws.eval.Reset(w.history...)
 	}
@@ -154,7 +155,7 @@ func (ws *Windows) Add(i int, tick int64, s derived.Sample, goesOn bool) bool {
 	return true
 }
 
-// Miss tells a window that it has no sample of a tick.
+// Miss notes that a window has no sample of a tick.
 func (ws *Windows) Miss(i int, tick int64) { ws.miss(&ws.entries[i], tick, pdu.ErrAgain) }
 
 // Expire removes the result of a window that has no values in the window that ends at tick.

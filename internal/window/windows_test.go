@@ -108,7 +108,7 @@ func TestWindowsOfOneOperandShareItsValues(t *testing.T) {
 	assert.Equal(t, []float64{5}, numbers(ws.value(t, "c", at(3, 3, 0))))
 }
 
-// What was counted between the first and the last tick is in a sum, gaps or not; and nothing of before a restart.
+// A sum has every change between its first and its last tick, also across gaps, and none from before a restart.
 func TestChangesFromTickToTick(t *testing.T) {
 	ws := windowsOf(newSet(t, map[string]string{"a": `sum_sample(delta(count), "1min")`}))
 	assert.False(t, ws.Add(0, 1, at(1, 0, 100), true), "nothing to compare with")
@@ -233,7 +233,7 @@ func TestGroupsOfWindows(t *testing.T) {
 	assert.Equal(t, []float64{1.75}, numbers(e.Value(b)))
 }
 
-// Of samples at any times a window has the first one of each of its intervals, with the number of the interval.
+// A window takes the first sample in each of its intervals, whenever samples are taken.
 func TestSamplesAsTicks(t *testing.T) {
 	o := NewSingleClient(newSet(t, map[string]string{"a": `sum_sample(load, "6s", "2s")`}), derived.NewGroups(),
 		FirstTicks)
@@ -256,7 +256,7 @@ func TestSamplesAsTicks(t *testing.T) {
 	}
 }
 
-// Of a window that is not kept nothing is remembered.
+// A window that is not served any more keeps nothing.
 func TestWindowThatIsNotKept(t *testing.T) {
 	ws := windowsOf(newSet(t, map[string]string{"a": "sum_sample(delta(count))", "b": "max_sample(load)"}))
 	for tick := int64(1); tick <= 100; tick++ {
