@@ -61,6 +61,6 @@ func (a *Archive) Start() time.Time { return a.log.Labels[0].Start }
 // Source: pmGetArchiveEnd(3).
 func (a *Archive) End() time.Time { return a.log.End }
 
-// Damage returns the faults of labels, metadata and index. Most are [DamageError]s. Faults of volumes are not among
+// Damage returns the faults of labels, metadata and index. Most are a *[DamageError]. Faults of volumes are not among
 // them: [Context.Next] returns these.
 func (a *Archive) Damage() []error { return slices.Clone(a.log.Damage) }

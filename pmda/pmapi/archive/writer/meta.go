@@ -9,17 +9,17 @@ import (
 
 // Types of records of metadata. A record with a time has another type in each version.
 const (
-	kindDesc   = 1
-	kindInDom2 = 2
-	kindLabel2 = 3
-	kindText   = 4
-	kindInDom3 = 5
-	kindLabel3 = 7
+	typeDesc     = 1
+	typeInDomV2  = 2
+	typeLabelsV2 = 3
+	typeText     = 4
+	typeInDom    = 5
+	typeLabels   = 7
 )
 
 // Metric writes the descriptor of a metric and its names. It is called once for a metric, before its first values.
 func (w *Writer) Metric(d pdu.Desc, names ...string) error {
-	b := words(kindDesc, uint32(d.PMID), uint32(d.Type), uint32(d.InDom), uint32(d.Sem), d.Units.Wire())
+	b := words(typeDesc, uint32(d.PMID), uint32(d.Type), uint32(d.InDom), uint32(d.Sem), d.Units.Wire())
 	b = binary.BigEndian.AppendUint32(b, uint32(len(names)))
 	for _, name := range names {
 		b = append(binary.BigEndian.AppendUint32(b, uint32(len(name))), name...)
@@ -29,7 +29,7 @@ func (w *Writer) Metric(d pdu.Desc, names ...string) error {
 
 // InDom writes all instances that a domain has from a time on.
 func (w *Writer) InDom(from time.Time, d pdu.InDom, instances []pdu.Instance) error {
-	b := w.timed(kindInDom2, kindInDom3, from)
+	b := w.timedRecord(typeInDomV2, typeInDom, from)
 	b = binary.BigEndian.AppendUint32(b, uint32(d))
 	b = binary.BigEndian.AppendUint32(b, uint32(len(instances)))
 	for _, one := range instances {
@@ -48,7 +48,7 @@ func (w *Writer) InDom(from time.Time, d pdu.InDom, instances []pdu.Instance) er
 
 // Labels writes the labels of one thing from a time on. ident is as in [pdu.LabelReq], and 0xffffffff for the context.
 func (w *Writer) Labels(from time.Time, ident uint32, t pdu.LabelType, sets []pdu.LabelSet) error {
-	b := w.timed(kindLabel2, kindLabel3, from)
+	b := w.timedRecord(typeLabelsV2, typeLabels, from)
 	b = binary.BigEndian.AppendUint32(b, uint32(t))
 	b = binary.BigEndian.AppendUint32(b, ident)
 	b = binary.BigEndian.AppendUint32(b, uint32(len(sets)))
@@ -70,17 +70,19 @@ func (w *Writer) Labels(from time.Time, ident uint32, t pdu.LabelType, sets []pd
 
 // Text writes a text of a metric or an instance domain. ident and t are as in [pdu.TextReq].
 func (w *Writer) Text(ident uint32, t pdu.TextType, text string) error {
-	return w.writeMeta(append(append(words(kindText, uint32(t), ident), text...), 0))
+	return w.writeMeta(append(append(words(typeText, uint32(t), ident), text...), 0))
 }
 
-func (w *Writer) timed(kind2, kind3 uint32, from time.Time) []byte {
-	kind := kind3
+// timedRecord returns the begin of a record: its type in the version of the archive, and a time.
+func (w *Writer) timedRecord(typeV2, typeV3 uint32, from time.Time) []byte {
+	recordType := typeV3
 	if w.label.Version == 2 {
-		kind = kind2
+		recordType = typeV2
 	}
-	return w.appendTime(words(kind), w.truncate(from))
+	return w.appendTime(words(recordType), w.truncate(from))
 }
 
+// writeMeta writes a record of metadata with the contents body.
 func (w *Writer) writeMeta(body []byte) error {
 	if w.err == nil {
 		w.meta.write(framed(body))
