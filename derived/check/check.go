@@ -117,7 +117,7 @@ func (c *checker) complete(n *Node) (*Node, *Error) {
 		n.overTime = n.overTime || k.overTime
 		if !window { // the operand of a window has a history of its own
 			n.History = max(n.History, k.History)
-			n.Adds = n.Adds || k.Adds
+			n.HasDelta = n.HasDelta || k.HasDelta
 		}
 		n.groupCounter = n.groupCounter || k.groupCounter && n.Sem == pdu.SemCounter
 		if n.Key == nil && k.InDom == n.InDom {
@@ -127,7 +127,7 @@ func (c *checker) complete(n *Node) (*Node, *Error) {
 	n.height++
 	if syntax.Is(n.Expr, syntax.Delta, syntax.Rate) {
 		n.History++
-		n.Adds = syntax.Is(n.Expr, syntax.Delta)
+		n.HasDelta = syntax.Is(n.Expr, syntax.Delta)
 	}
 	switch {
 	case window && n.overTime:

@@ -35,7 +35,7 @@ type Node struct {
 	Fitted       bool             // a plain number with the metadata of another operand, where libpcp requires mkconst()
 	height       int32            // nodes on the longest path to a leaf, itself included
 	History      uint8            // the number of earlier samples that the value needs
-	Adds         bool             // there is a delta() that is not within a rate()
+	HasDelta     bool             // there is a delta() that is not within a rate()
 	groupCounter bool             // a counter summed over groups, whose members come and go
 	overTime     bool             // a function over time, or computed from one: it cannot be within another one
 	Key          *GroupKey        // the key of the groups that are its instances; nil: they are no groups

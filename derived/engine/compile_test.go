@@ -103,7 +103,7 @@ func TestNeeds(t *testing.T) {
 			Selectors: []Selector{{derivedtest.BinInDom, "a"}, {derivedtest.BinInDom, "b"}},
 		},
 		"members": {Operands: []pdu.PMID{id("other")}, Members: []pdu.InDom{derivedtest.OtherInDom}},
-		"history": {Operands: []pdu.PMID{id("bin"), id("bin.u")}, History: 2, Adds: true},
+		"history": {Operands: []pdu.PMID{id("bin"), id("bin.u")}, History: 2, HasDelta: true},
 		"nested": {
 			Operands:  []pdu.PMID{id("bin"), id("bin.d")},
 			Names:     []pdu.InDom{derivedtest.BinInDom},

@@ -14,7 +14,7 @@ import (
 type Needs struct {
 	Operands []pdu.PMID // metrics whose values it needs
 	History  int        // number of earlier samples, 0 without delta() and rate()
-	Adds     bool       // there is a delta() that is not within a rate(): the values of successive samples add up
+	HasDelta bool       // there is a delta() that is not within a rate(): the values of successive samples add up
 
 	// The other lists are about instance domains.
 	Names     []pdu.InDom // external names of the instances, for matchinst()
@@ -37,7 +37,7 @@ func (s Selector) compare(t Selector) int {
 
 // collectNeeds returns the needs of a step and of all steps below it. n is the tree of the step.
 func (c *compiler) collectNeeds(root int32, n *check.Node) Needs {
-	needs := Needs{History: int(n.History), Adds: n.Adds}
+	needs := Needs{History: int(n.History), HasDelta: n.HasDelta}
 	c.walks++
 	for todo := []int32{root}; len(todo) > 0; {
 		i := todo[len(todo)-1]

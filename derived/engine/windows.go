@@ -16,13 +16,13 @@ import (
 // share it. The values of its operand over time are kept by the evaluator of the set (package window), which passes the
 // results to [Evaluation.SetResults]. Immutable.
 type Window struct {
-	Func  syntax.Func
-	N     float64       // the number among the arguments, if there is one
-	Span  int64         // in ticks; 0: since the client's last fetch
-	Every time.Duration // the time between two ticks
-	Type  pdu.Type      // of the operand
-	Desc  pdu.Desc      // of the result; its PMID is pdu.NoPMID
-	Own   bool          // the instances are groups
+	Func    syntax.Func
+	Number  float64       // the number among the arguments, if there is one
+	Span    int64         // in ticks; 0: since the client's last fetch
+	Every   time.Duration // the time between two ticks
+	Type    pdu.Type      // of the operand
+	Desc    pdu.Desc      // of the result; its PMID is pdu.NoPMID
+	Grouped bool          // the instances are groups
 
 	expr  syntax.Expr // the operand
 	root  int32       // the step of the operand
@@ -56,17 +56,17 @@ func (c *compiler) addWindow(e *syntax.Call, n *check.Node) int32 {
 		Func: e.Func, Span: int64(span / every), Every: every, Type: x.Type, Desc: n.Desc, expr: e.X(), root: c.addTree(x, 0),
 	}
 	if number := e.Number(); number != nil {
-		w.N = number.Float
+		w.Number = number.Float
 	}
 	at := slices.IndexFunc(c.program.windows, func(known *Window) bool {
-		return known.root == w.root && known.Func == w.Func && known.N == w.N &&
+		return known.root == w.root && known.Func == w.Func && known.Number == w.Number &&
 			known.Span == w.Span && known.Every == w.Every
 	})
 	if at >= 0 {
 		return int32(at)
 	}
 	w.Desc.PMID = pdu.NoPMID
-	_, w.Own = c.set.groupDomains[n.InDom]
+	_, w.Grouped = c.set.groupDomains[n.InDom]
 	w.needs = c.collectNeeds(w.root, x)
 	c.users[w.root] = many
 	c.program.windows = append(c.program.windows, w)
@@ -78,7 +78,7 @@ func (c *compiler) addWindow(e *syntax.Call, n *check.Node) int32 {
 // descriptors of all operands.
 func (s *Set) Key(w *Window) string {
 	var b strings.Builder
-	fmt.Fprint(&b, w.Func, w.N, w.Span, w.Every, w.Type, w.Desc, w.Own, s.checked.Language().NoValue)
+	fmt.Fprint(&b, w.Func, w.Number, w.Span, w.Every, w.Type, w.Desc, w.Grouped, s.checked.Language().NoValue)
 	seen := make(map[string]bool)
 	for next := []syntax.Expr{w.expr}; len(next) > 0; {
 		e := next[len(next)-1]
@@ -121,7 +121,7 @@ func (e *Evaluation) windowValues(s *step, at *slot) *column.Vector {
 		return &column.Vector{Code: pdu.ErrAgain}
 	}
 	w, v := e.set.program.window(s), e.results.Values[s.entry]
-	if !w.Own || v.Insts == nil {
+	if !w.Grouped || v.Insts == nil {
 		return v
 	}
 	d, groups := w.Desc.InDom, e.groupNumbers()

@@ -147,7 +147,7 @@ func (a *Agent) serveMetric(f *fetch, e *entry) {
 		a.extendCursor(f, e)
 		a.figures.Stale.Add(1)
 		f.reply.Fail(e.id, pdu.ErrAgain)
-	case e.Unchanged && m.Derived.Needs().Adds: // the same delta() twice would count the change twice
+	case e.Unchanged && m.Derived.Needs().HasDelta: // the same delta() twice would count the change twice
 		a.extendCursor(f, e)
 		a.figures.Repeated.Add(1)
 		f.reply.Fail(e.id, 0)

@@ -70,8 +70,8 @@ type layout struct {
 // but no values.
 func New(of *derived.Window) *Window {
 	return &Window{
-		fn: function(of.Func), valueType: of.Type, resultType: of.Desc.Type, span: of.Span, percent: of.N,
-		interval: of.Every.Seconds(), union: of.Own, slotByInst: make(map[pdu.Inst]int32),
+		fn: function(of.Func), valueType: of.Type, resultType: of.Desc.Type, span: of.Span, percent: of.Number,
+		interval: of.Every.Seconds(), union: of.Grouped, slotByInst: make(map[pdu.Inst]int32),
 	}
 }
 

@@ -30,8 +30,8 @@ func doubles(insts *derived.InstSet, values ...float64) *derived.Vector {
 // newWindow makes a window of numbers of type t, with a tick every two seconds. A percentile is the 60th.
 func newWindow(fn function, t pdu.Type, span int64, own bool) *Window {
 	return New(&derived.Window{
-		Func: syntax.Func(fn), N: 60, Type: t, Desc: pdu.Desc{Type: typeOf(fn, t)}, Span: span, Every: 2 * time.Second,
-		Own: own,
+		Func: syntax.Func(fn), Number: 60, Type: t, Desc: pdu.Desc{Type: typeOf(fn, t)}, Span: span, Every: 2 * time.Second,
+		Grouped: own,
 	})
 }
 

@@ -198,7 +198,7 @@ func (ws *Windows) Results() *derived.Results {
 	for i := range ws.entries {
 		w := &ws.entries[i]
 		r.Values[i] = w.result
-		if w.Own {
+		if w.Grouped {
 			r.Names[w.Desc.InDom] = ws.groups.Table(w.Desc.InDom)
 		}
 	}
