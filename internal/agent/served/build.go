@@ -14,39 +14,41 @@ import (
 	"pmdaderived/pmda"
 )
 
-// Input is what a snapshot is made from.
+// Input has everything that Build makes a snapshot from.
 type Input struct {
 	Config         Config
-	Catalog        derived.Catalog    // comparable: a pointer to what does not change; nil: nothing has been looked up yet
-	Before         *Snapshot          // the one that is to be replaced; nil: none
-	IDs            *identity.Registry // Build gives PMIDs to those that have none, and notes what they stand for
+	Catalog        derived.Catalog    // comparable and immutable; nil: nothing has been looked up yet
+	Before         *Snapshot          // the snapshot that is to be replaced; nil: none
+	IDs            *identity.Registry // Build adds PMIDs for new definitions, and the descriptors that they stand for
 	OwnEntries     []pmda.Entry       // the agent's own metrics
-	ProtectedNodes []string           // names of operands, or of nodes above them, that only known users may see
-	MaxOperands    int                // of a definition at most: they are fetched at once; 0: any number
+	ProtectedNodes []string           // names in the PMNS; only known users may see operands at or below them
+	MaxOperands    int                // of one definition, since they are fetched together; 0: no limit
 }
 
-// builder makes one snapshot.
+// builder has the state of one Build.
 type builder struct {
 	Input
-	oldEntries map[string]*Entry            // of the snapshot before, by name
-	problems   map[string]problem           // of definitions that are not those of the configuration, by name
-	unreadable map[string]*Failure          // by names that are not served
-	descs      func() map[pdu.PMID]pdu.Desc // of the operands
-	protected  map[pdu.PMID]bool            // the operands that are
-	secret     map[string]bool              // the definitions whose texts not everybody may read
+	oldEntries map[string]*Entry            // of Before, by name of the definition
+	problems   map[string]problem           // by name of the definition: why the former definition is served
+	unreadable map[string]*Failure          // by name: definitions that cannot be read and were never served
+	descs      func() map[pdu.PMID]pdu.Desc // returns the descriptors of the operands
+	protected  map[pdu.PMID]bool            // operands at or below ProtectedNodes
+	secret     map[string]bool              // names of definitions whose file not everyone can read
 	snapshot   *Snapshot
-	keyBuf     []byte // scratch space
+	keyBuf     []byte // scratch space of operandSet
 }
 
-// problem is why a definition is not the one of the configuration.
+// problem says why the definition of the configuration is not served.
 type problem struct {
 	text     string
 	reported bool // it is one of Config.Failures
 }
 
-// Build makes a snapshot. Definitions that became wrong while they are served stay as they were.
+// Build returns a snapshot. A definition that has become wrong is served as in Before.
 func Build(in Input) *Snapshot {
-	b := &builder{Input: in, problems: make(map[string]problem), unreadable: make(map[string]*Failure), secret: make(map[string]bool)}
+	b := &builder{
+		Input: in, problems: make(map[string]problem), unreadable: make(map[string]*Failure), secret: make(map[string]bool),
+	}
 	if in.Before == nil {
 		b.Before = &Snapshot{}
 	}
@@ -59,9 +61,11 @@ func Build(in Input) *Snapshot {
 	b.descs = sync.OnceValue(func() map[pdu.PMID]pdu.Desc { return descriptors(defs, in.Catalog) })
 	b.protected = b.findProtected(defs)
 	b.snapshot = &Snapshot{
-		Set: set, catalog: in.Catalog, LookedUp: in.Catalog != nil, Read: in.Config.Read, Files: slices.Clone(in.Config.Files),
+		Set: set, catalog: in.Catalog, LookedUp: in.Catalog != nil,
+		Read: in.Config.Read, Files: slices.Clone(in.Config.Files),
 		Entries: make([]*Entry, 0, len(defs)), ByID: make(map[pdu.PMID]*Entry, len(defs)),
-		Windows: make([]*OperandSet, len(set.Windows())), Retired: make(map[pdu.PMID]pdu.Desc), setIndexes: make(map[string]int, len(b.Before.setIndexes)),
+		Windows: make([]*OperandSet, len(set.Windows())), Retired: make(map[pdu.PMID]pdu.Desc),
+		setIndexes: make(map[string]int, len(b.Before.setIndexes)),
 	}
 	for i, d := range defs {
 		b.addEntry(d, set.Metrics()[i])
@@ -83,7 +87,7 @@ func Build(in Input) *Snapshot {
 	return b.snapshot
 }
 
-// servedDefinition returns the definition of a name that is served now; nil if there is none.
+// servedDefinition returns the definition of a name that Before serves; nil: there is none.
 func (b *builder) servedDefinition(name string) *Definition {
 	if old := b.oldEntries[name]; old != nil && old.wasBound {
 		return old.Def
@@ -91,8 +95,9 @@ func (b *builder) servedDefinition(name string) *Definition {
 	return nil
 }
 
-// selectDefinitions returns those to serve, each name once, so that a set has them at the same places: what the configuration has, of several with one
-// name the last, and for names that it fails to define what is served already.
+// selectDefinitions returns one definition for each name to serve: the last one of the configuration, or the one of
+// Before if the configuration fails to define the name or its file could not be read. The set that bind returns has
+// the metrics in the same order.
 func (b *builder) selectDefinitions() []*Definition {
 	defs := make([]*Definition, 0, len(b.Config.Definitions))
 	at := make(map[string]int, len(b.Config.Definitions))
@@ -118,7 +123,7 @@ func (b *builder) selectDefinitions() []*Definition {
 		if old := b.servedDefinition(f.Name); old != nil {
 			keep(old, f.Message)
 		} else if f.Name != "" {
-			b.unreadable[f.Name] = f // of several mistakes the last one counts
+			b.unreadable[f.Name] = f // of several failures the last one counts
 		}
 	}
 	if b.Config.Unread == nil {
@@ -132,7 +137,7 @@ func (b *builder) selectDefinitions() []*Definition {
 			unread[m.Def.File] = is
 		}
 		switch {
-		case is && m.Unreadable: // there is nothing to serve, but its mistake has not gone
+		case is && m.Unreadable: // nothing can be served, but the problem is still there
 			b.unreadable[m.Def.Name] = &Failure{
 				Name: m.Def.Name, Text: m.Def.Text, File: m.Def.File, Line: m.Def.Line, Message: m.Problem,
 				Secret: m.Def.Secret,
@@ -144,14 +149,15 @@ func (b *builder) selectDefinitions() []*Definition {
 	return defs
 }
 
-// bind binds the definitions, those that are served now in place of those that are wrong.
+// bind binds the definitions. It replaces wrong ones by those of Before and binds again, until nothing changes: a
+// former definition may mend others, or break them.
 func (b *builder) bind(defs []*Definition) *derived.Set {
 	catalog := derived.Catalog(derived.CatalogMap{})
 	if b.Catalog != nil {
 		catalog = b.Catalog
 	}
 	language := b.Config.Language
-	ids := b.IDs // all that the set keeps
+	ids := b.IDs // so that the set keeps the registry alive, and not the builder
 	language.GroupInDom = func(g derived.GroupDomain) pdu.InDom { return ids.GroupInDom(g.Of, g.Label) }
 	for {
 		set := Bind(defs, catalog, language)
@@ -166,7 +172,7 @@ func (b *builder) bind(defs []*Definition) *derived.Set {
 	}
 }
 
-// restoreServed puts back definitions whose new text is wrong, and reports whether there are any.
+// restoreServed replaces definitions whose new text is wrong by those of Before, and reports whether there are any.
 func (b *builder) restoreServed(set *derived.Set, defs []*Definition) bool {
 	any := false
 	for i, d := range defs {
@@ -176,7 +182,7 @@ func (b *builder) restoreServed(set *derived.Set, defs []*Definition) bool {
 		}
 		m := set.Metrics()[i]
 		why := b.problemOf(d, m)
-		if why == "" && m.Err != nil { // a misspelt operand is a mistake like any other
+		if why == "" && m.Err != nil { // also if only an operand does not exist: its name may be misspelt
 			why = d.errorText(m.Err, b.secret)
 		}
 		if why != "" {
@@ -188,7 +194,7 @@ func (b *builder) restoreServed(set *derived.Set, defs []*Definition) bool {
 	return any
 }
 
-// problemOf is what is wrong with a definition, "" if that is nothing or only that operands are missing.
+// problemOf returns what is wrong with a definition; "": nothing, or only that operands do not exist.
 func (b *builder) problemOf(d *Definition, m *derived.Metric) string {
 	switch {
 	case m.Err == nil:
@@ -199,7 +205,7 @@ func (b *builder) problemOf(d *Definition, m *derived.Metric) string {
 	return d.errorText(m.Err, b.secret)
 }
 
-// addEntry adds a definition to the snapshot, as it was bound.
+// addEntry adds the entry of a definition to the snapshot. bound is the result of binding it.
 func (b *builder) addEntry(d *Definition, bound *derived.Metric) {
 	wrong := b.problems[d.Name]
 	m := &Entry{Def: d, Problem: wrong.text, Reported: wrong.reported}
@@ -225,7 +231,7 @@ func (b *builder) addEntry(d *Definition, bound *derived.Metric) {
 		m.ID, err = b.IDs.PMID(d.Name)
 		m.Desc, m.HasDesc = b.IDs.Desc(d.Name, d.savedText())
 		old := b.servedDefinition(d.Name)
-		m.wasBound = old != nil && old.Text == d.Text // it is unbound for now
+		m.wasBound = old != nil && old.Text == d.Text
 		switch {
 		case b.Catalog == nil:
 			m.State = Waiting
@@ -247,17 +253,19 @@ func (b *builder) addEntry(d *Definition, bound *derived.Metric) {
 	b.snapshot.ByID[m.ID] = m
 }
 
-// addUnreadable adds definitions that have never been right, for their state.
+// addUnreadable adds entries for definitions that could never be read. They have a state but no name in the PMNS.
 func (b *builder) addUnreadable() {
 	for _, name := range slices.Sorted(maps.Keys(b.unreadable)) { // PMIDs are given out in this order
 		f := b.unreadable[name]
 		id, err := b.IDs.PMID(name)
-		if err != nil || b.snapshot.ByID[id] != nil { // it has been read elsewhere
+		if err != nil || b.snapshot.ByID[id] != nil { // another file defines the name
 			continue
 		}
 		b.snapshot.Entries = append(b.snapshot.Entries, &Entry{
-			Def: &Definition{Definition: &derived.Definition{Name: name, Text: f.Text}, File: f.File, Line: f.Line, Secret: f.Secret},
-			ID:  id, Inst: b.IDs.Instance(id), State: Failed, Problem: f.Message, Reported: true, Unreadable: true,
+			Def: &Definition{
+				Definition: &derived.Definition{Name: name, Text: f.Text}, File: f.File, Line: f.Line, Secret: f.Secret,
+			},
+			ID: id, Inst: b.IDs.Instance(id), State: Failed, Problem: f.Message, Reported: true, Unreadable: true,
 		})
 	}
 }
@@ -272,7 +280,7 @@ func (b *builder) assignFileNumbers() {
 	}
 }
 
-// operandSet returns the set of operands that have these PMIDs: that of the snapshot before, if it had it.
+// operandSet returns the set of operands with these PMIDs. It is the pointer of Before if Before has an equal set.
 func (b *builder) operandSet(ids []pdu.PMID) *OperandSet {
 	b.keyBuf = b.keyBuf[:0]
 	for _, id := range ids {
@@ -282,7 +290,8 @@ func (b *builder) operandSet(ids []pdu.PMID) *OperandSet {
 		return b.snapshot.OperandSets[i]
 	}
 	var o *OperandSet
-	if i, ok := b.Before.setIndexes[string(b.keyBuf)]; ok && (b.Catalog == b.Before.catalog || b.unchanged(b.Before.OperandSets[i].Descs)) {
+	i, ok := b.Before.setIndexes[string(b.keyBuf)]
+	if ok && (b.Catalog == b.Before.catalog || b.unchanged(b.Before.OperandSets[i].Descs)) {
 		o = b.Before.OperandSets[i]
 	} else {
 		o = &OperandSet{Descs: make([]pdu.Desc, len(ids)), key: string(b.keyBuf)}
@@ -295,7 +304,7 @@ func (b *builder) operandSet(ids []pdu.PMID) *OperandSet {
 	return o
 }
 
-// descriptors are those of the operands that definitions name.
+// descriptors returns the descriptors of the operands in definitions.
 func descriptors(defs []*Definition, catalog derived.Catalog) map[pdu.PMID]pdu.Desc {
 	found := make(map[pdu.PMID]pdu.Desc)
 	for d := range DerivedDefinitions(defs) {
@@ -308,14 +317,14 @@ func descriptors(defs []*Definition, catalog derived.Catalog) map[pdu.PMID]pdu.D
 	return found
 }
 
-// unchanged reports whether operands are what they were.
+// unchanged reports whether operands still have these descriptors.
 func (b *builder) unchanged(descs []pdu.Desc) bool {
 	return !slices.ContainsFunc(descs, func(d pdu.Desc) bool { return d != b.descs()[d.PMID] })
 }
 
-// findProtected finds the operands that belong to agents that show their values to known users only. The
-// values come to us as to a known user and must not go to others. What counts is the operand itself,
-// however many definitions lie between it and the metric that is served.
+// findProtected returns the operands at or below ProtectedNodes. pmcd gives the agent their values because the agent
+// is a known user, so the agent must not give them to unknown ones. The operand itself counts, no matter how many
+// definitions lie between it and the metric that is served.
 func (b *builder) findProtected(defs []*Definition) map[pdu.PMID]bool {
 	found := make(map[pdu.PMID]bool)
 	if len(b.ProtectedNodes) == 0 || b.Catalog == nil {
@@ -340,7 +349,7 @@ func isAtOrBelow(name, node string) bool {
 	return ok && (rest == "" || rest[0] == '.')
 }
 
-// collectRetired has the descriptors of PMIDs that a change of metadata has ended, of definitions that there are.
+// collectRetired sets Retired: the descriptors of former PMIDs of definitions that still exist.
 func (b *builder) collectRetired() {
 	for _, m := range b.snapshot.Entries {
 		for _, was := range b.IDs.Former(m.Def.Name) {

@@ -11,28 +11,29 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Definition is a derived metric with what its configuration file says about it besides.
+// Definition is a derived metric with its attributes and its place in the configuration.
 type Definition struct {
 	*derived.Definition
 	OneLine, Help *string // nil: not given
 	File          string
 	Line          int
 
-	// Explain renders a message about a place in the expression for people: with the position in
-	// the file, the line and a caret. Nil: only the message.
+	// Explain returns a message about an offset in the expression with the position in the file, the line and a caret.
+	// nil: the message stands alone.
 	Explain func(offset int, msg string) string
 
-	// Secret: not everybody may read the file. What is served of the definition has no text of it, nor has the log.
+	// Secret: not everyone can read the file. Neither help texts nor the log show the expression.
 	Secret bool
 }
 
-// What is said in the place of texts of files that not everybody may read.
+// These texts replace texts of files that not everyone can read.
 const (
 	HiddenText    = "not shown: not everyone can read its file"
-	HiddenProblem = "the error is not shown because not everyone can read the file; run pmdaderived check as a user who can"
+	HiddenProblem = "the error is not shown because not everyone can read the file; " +
+		"run pmdaderived check as a user who can"
 )
 
-// PublicText is what everybody may see of the expression.
+// PublicText returns the part of the expression that everyone may see.
 func (d *Definition) PublicText() string {
 	if d.Secret {
 		return HiddenText
@@ -40,7 +41,7 @@ func (d *Definition) PublicText() string {
 	return strings.TrimSpace(d.Text)
 }
 
-// savedText is what the state file, which everybody may read, has of the expression.
+// savedText returns the expression for the state file, which everyone can read; "": it is secret.
 func (d *Definition) savedText() string {
 	if d.Secret {
 		return ""
@@ -50,52 +51,51 @@ func (d *Definition) savedText() string {
 
 // Failure is a definition that cannot be read.
 type Failure struct {
-	Name    string // of the definition; "": the problem is the file's
+	Name    string // of the definition; "": the file has the problem
 	Text    string // the expression, as far as it is known
 	File    string
 	Line    int
 	Message string
-	Secret  bool // not everybody may read the file; Message can be shown
+	Secret  bool // not everyone can read the file; Message has no text of it
 }
 
-// File is a file of definitions, or a place where there should be one.
+// File is a file of definitions, or a path without one.
 type File struct {
 	Path        string
-	Definitions int       // that could be read
-	Failed      int       // that could not
+	Definitions int       // number of definitions that could be read
+	Failed      int       // number of definitions that could not be read
 	Modified    time.Time // zero: not known
-	Error       string    // why it was not read, or not to its end; "": it was
-	Inst        pdu.Inst  // its number in the domain of files; Build gives it
+	Error       string    // why it was not read completely; "": it was
+	Inst        pdu.Inst  // in the domain of files; Build sets it
 }
 
-// Config is all definitions as they are configured now.
+// Config has all definitions of the configuration.
 type Config struct {
 	Definitions []Definition
 	Failures    []Failure
 	Files       []File
-	Read        time.Time // when
+	Read        time.Time // when it was read
 
 	Language derived.Language // as the site has configured it
 
-	// Unread reports whether a file could not be read, or not to its end. What it defined before is
-	// still served. Nil: everything was read.
+	// Unread reports whether a file was not read completely. Its former definitions are still served. nil: all files were.
 	Unread func(file string) bool
 }
 
-// clone returns a copy: one that is kept must not keep all others of its configuration in memory.
+// clone returns a copy. A definition that outlives its configuration must not keep the memory of the whole.
 func (d *Definition) clone() *Definition {
 	own := *d
 	return &own
 }
 
-// errorText shows what is wrong with a definition, without texts that are secret.
+// errorText returns the text of an error in a definition, without texts of files that not everyone can read.
 func (d *Definition) errorText(err *derived.Error, secret map[string]bool) string {
 	switch {
 	case d.Secret:
 		return d.File + ":" + strconv.Itoa(d.Line) + ": " + HiddenProblem
 	case secret[err.Origin()]:
 		own := *err
-		own.Detail = "" // quotes the other
+		own.Detail = "" // it quotes the secret definition
 		err = &own
 	}
 	if d.Explain == nil {
@@ -104,7 +104,7 @@ func (d *Definition) errorText(err *derived.Error, secret map[string]bool) strin
 	return d.Explain(err.Offset(), err.Error())
 }
 
-// Pointers returns where definitions are.
+// Pointers returns pointers to definitions.
 func Pointers(defs []Definition) []*Definition {
 	all := make([]*Definition, len(defs))
 	for i := range defs {
@@ -113,7 +113,7 @@ func Pointers(defs []Definition) []*Definition {
 	return all
 }
 
-// DerivedDefinitions yields definitions without what is said about them besides.
+// DerivedDefinitions yields the embedded derived.Definition of each definition.
 func DerivedDefinitions(defs []*Definition) iter.Seq[*derived.Definition] {
 	return func(yield func(*derived.Definition) bool) {
 		for _, d := range defs {
@@ -124,7 +124,7 @@ func DerivedDefinitions(defs []*Definition) iter.Seq[*derived.Definition] {
 	}
 }
 
-// Bind binds definitions to operands. Those that cannot be bound have an error in the set.
+// Bind binds definitions to the operands in a catalog. Those that cannot be bound have an error in the set.
 func Bind(defs []*Definition, catalog derived.Catalog, language derived.Language) *derived.Set {
 	return language.NewSet(slices.Collect(DerivedDefinitions(defs)), catalog, derived.Root)
 }

@@ -1,36 +1,36 @@
-// Package served is what the agent shows of its definitions at one time: names, PMIDs, descriptors, texts, labels, and
-// what of pmcd's metrics each definition is computed from. A Snapshot is a pure function of what is configured, what a
-// pmcd has said of the operands, and the identities; it has no goroutine, and asks nobody.
+// Package served builds the snapshot that the agent serves: names, PMIDs, descriptors, texts, labels, and the operands
+// of each definition. A Snapshot is a function of the configuration, of the descriptors of operands, of the identities,
+// and of the snapshot before. The package has no goroutine, and asks nobody.
 //
 //	Config ───────┐
 //	Catalog ──────┤
-//	Registry ─────┼─► Build ─► Snapshot ─► swapped in as a whole, read by everybody
+//	Registry ─────┼─► Build ─► Snapshot ─► package reload swaps it in as a whole
 //	Snapshot ─────┘              │
-//	(the one before)             ├─ Entries  by name; ByID          descriptor, text, state
-//	                             ├─ Namespace the name space
-//	                             ├─ OperandSets distinct ones; each entry points to its own
-//	                             ├─ Retired  descriptors of PMIDs that a change of metadata has ended
-//	                             └─ Files    what became of each file
+//	(the one before)             ├─ Entries      sorted by name; ByID    descriptor, text, state
+//	                             ├─ Namespace    the PMNS
+//	                             ├─ OperandSets  each once; entries point to theirs
+//	                             ├─ Retired      descriptors of PMIDs that a change of metadata has ended
+//	                             └─ Files        the outcome for each file
 //
-// A Snapshot is immutable. What changes beside it (samples, when a metric was fetched) is kept by others, by its
-// metric or operand set: an operand set that the snapshot before had, too, is the same pointer.
+// A Snapshot is immutable. Build gives out PMIDs in the Registry, which belongs to the goroutine of package reload.
+// Changing state, such as samples, is in reload.Snapshot, by entry or operand set: an operand set that the snapshot
+// before had, too, is the same pointer.
 //
 // # States of a definition
 //
-//	state    why                                       name shown      descriptor      a fetch answers
-//	bound    its operands exist and fit together       yes             yes             values
-//	kept     the new text is wrong, or its file        yes             yes             values of the last good text
+//	state    why                                       traversals      descriptor      a fetch gets
+//	bound    its operands exist and fit together       show the name   yes             values
+//	kept     the new text is wrong, or its file        show the name   yes             values of the last good text
 //	         cannot be read
-//	unbound  an operand is missing                     no              the last one    try again, or PM_ERR_BADDERIVE
+//	unbound  an operand does not exist                 hide it         the last one    PM_ERR_AGAIN, or PM_ERR_BADDERIVE
 //	                                                                   of this text    if it never had a descriptor
-//	failed   it is wrong, or its name is taken         no              none            PM_ERR_BADDERIVE
-//	waiting  the operands have not been looked up yet  if it had one   the last one    try again
-//	                                                                   of this text
+//	failed   it is wrong, or its name is taken         hide it         none            PM_ERR_BADDERIVE
+//	waiting  the operands have not been looked up yet  show it if it   the last one    PM_ERR_AGAIN
+//	                                                   has a descr.    of this text
 //
-// A name that is not shown in traversals can still be looked up, but for one that could never be read: that has a
-// state only (Unreadable).
+// A hidden name can still be looked up. Only a definition that could never be read has no name (Unreadable).
 //
-// A definition that was served goes on as it was when its new text turns out to be wrong: Build binds the new texts, puts
-// the old ones in place of those that are wrong, and binds again, until nothing changes, since an old one may mend
-// others, or break them.
+// A definition that was served goes on as it was if its new text is wrong: Build binds the new texts, replaces wrong
+// ones by those served before, and binds again, until nothing changes, since a former text may mend others, or break
+// them.
 package served

@@ -10,7 +10,7 @@ import (
 	"pmdaderived/pmda"
 )
 
-// tooManyOperands says that a definition has more operands than it may have, "" if it has not. 0: any number.
+// tooManyOperands returns a message if a definition has more than most operands; most 0: there is no limit.
 func tooManyOperands(d *Definition, m *derived.Metric, most int) string {
 	n := 0
 	for needs := range m.Fetches {
@@ -22,18 +22,20 @@ func tooManyOperands(d *Definition, m *derived.Metric, most int) string {
 	return fmt.Sprintf("derived metric %s: %d operands, but at most %d can be sampled together", d.Name, n, most)
 }
 
-// Fault is why the agent would not serve a definition.
+// Fault says why the agent would not serve a definition.
 type Fault struct {
 	Definition Definition
-	Offset     int // of the fault in the definition's text, in bytes; -1: the name is at fault
+	Offset     int // in bytes of the definition's text; -1: the name is at fault
 	Message    string
 	Err        error // a *derived.Error, a *pmda.NameError, or nil
 }
 
-// Check gives what the agent would find wrong with definitions of distinct names beside the collector
-// that the catalog describes, and its own metrics, of so many operands at most, in the order of the definitions. Without a catalog (nil) only names are
-// checked.
-func Check(defs []Definition, own []pmda.Entry, catalog derived.Catalog, language derived.Language, operands int) []Fault {
+// Check returns what the agent would find wrong with definitions, in their order. Their names must be distinct. own
+// are the agent's own metrics, operands is the limit of [Input].MaxOperands. With catalog nil, Check looks at names
+// only.
+func Check(
+	defs []Definition, own []pmda.Entry, catalog derived.Catalog, language derived.Language, operands int,
+) []Fault {
 	order := make(map[string]int, len(defs))
 	for i, d := range defs {
 		order[d.Name] = i
@@ -56,7 +58,8 @@ func Check(defs []Definition, own []pmda.Entry, catalog derived.Catalog, languag
 	return faults
 }
 
-// nameFaults finds definitions whose name is a node above another metric, or below one. The first stays.
+// nameFaults returns the definitions whose name is a node above or below another metric. Of two such metrics the
+// first one has no fault.
 func nameFaults(defs []Definition, own []pmda.Entry, order map[string]int) []Fault {
 	entries := slices.Clone(own)
 	for _, d := range defs {

@@ -12,12 +12,13 @@ import (
 type GroupInDom struct {
 	derived.GroupDomain
 
-	Served    bool // a metric that is bound is computed from groups of it
-	Protected bool // one of these is, or was, for known users only
+	Served    bool // a bound metric has it
+	Protected bool // only known users may see it: one of its metrics is, or was, protected
 }
 
-// collectGroupInDoms tells the instance domains of groups. Where one is protected, all that is computed from groups of it is: their names are those of
-// the others. It stays so while the agent runs, as names last longer than definitions, which may also have no operands for a while.
+// collectGroupInDoms sets Groups. All metrics of a protected instance domain of groups become protected, since each
+// shows the names of the groups. A domain stays protected while the agent runs: its names outlast definitions, which
+// may also lose their operands for a while.
 func (b *builder) collectGroupInDoms() {
 	all := make(map[pdu.InDom]*GroupInDom)
 	for d, of := range b.IDs.GroupDomains() {
@@ -43,12 +44,12 @@ func (b *builder) collectGroupInDoms() {
 	}
 }
 
-// Text is what the help of the domain says.
+// Text returns the help text of the instance domain.
 func (g *GroupInDom) Text() string {
 	return fmt.Sprintf("groups of the instances of %s, by %s", g.Of, g.Label)
 }
 
-// Labels are those of groups: which each is.
+// Labels returns the label of each group, whose value is its name.
 func (g *GroupInDom) Labels(all []pdu.Instance) []pdu.LabelSet {
 	sets, err := pdu.NameLabels(g.Label, all)
 	if err != nil { // the name of the label is too long

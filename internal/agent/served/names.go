@@ -9,8 +9,8 @@ import (
 	"pmdaderived/pmda"
 )
 
-// buildNamespace makes the name space. Metrics that are not bound can be looked up but are not shown to those who look around. A
-// name cannot be a metric and a node above others: of names that clash those that are served already stay, then the
+// buildNamespace sets Namespace. A metric that is not bound can be looked up, but is hidden from traversals. A name
+// cannot be a metric and a node above other metrics. Of names that clash, those stay that Before serves, then the
 // older ones.
 func (b *builder) buildNamespace() {
 	s := b.snapshot
@@ -44,17 +44,19 @@ func (b *builder) buildNamespace() {
 	}
 }
 
-// isHidden reports whether a metric is not shown to those who look around.
+// isHidden reports whether traversals leave out a metric.
 func (s *Snapshot) isHidden(m *Entry) bool { return !m.HasDesc || s.LookedUp && m.Derived == nil }
 
-// hasNamespaceOf reports whether another snapshot has the name space that this one will have.
+// hasNamespaceOf reports whether the namespace of another snapshot fits this one.
 func (s *Snapshot) hasNamespaceOf(before *Snapshot) bool {
-	return before.Namespace != nil && !before.hasClashes && slices.EqualFunc(s.Entries, before.Entries, func(m, old *Entry) bool {
-		return m.ID == old.ID && m.Unreadable == old.Unreadable && s.isHidden(m) == before.isHidden(old) && m.Def.Name == old.Def.Name
-	})
+	same := func(m, old *Entry) bool {
+		return m.ID == old.ID && m.Unreadable == old.Unreadable && s.isHidden(m) == before.isHidden(old) &&
+			m.Def.Name == old.Def.Name
+	}
+	return before.Namespace != nil && !before.hasClashes && slices.EqualFunc(s.Entries, before.Entries, same)
 }
 
-// nameErrors takes the error of NewNamespace apart.
+// nameErrors returns the errors in the joined error of NewNamespace.
 func nameErrors(err error) []*pmda.NameError {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {

@@ -2,7 +2,8 @@ package served
 
 import "github.com/sirupsen/logrus"
 
-// Report logs definitions whose fate has changed since the snapshot before. unread is how many the configuration fails to define.
+// Report logs the definitions whose state has changed since the snapshot before. unread is the number of
+// Config.Failures.
 func (s *Snapshot) Report(log logrus.FieldLogger, before *Snapshot, unread int) {
 	for _, name := range s.WithoutPMID {
 		log.WithField("metric", name).Error("definition has no metric identifier")
@@ -18,7 +19,7 @@ func (s *Snapshot) Report(log logrus.FieldLogger, before *Snapshot, unread int) 
 			continue
 		}
 		fields := func() *logrus.Entry { return log.WithFields(logrus.Fields{"metric": m.Def.Name, "state": m.State}) }
-		switch { // whoever has read the configuration has logged what is wrong with it
+		switch { // the reader of the configuration has logged problems with Reported
 		case m.State == Kept && m.Reported:
 			fields().Warn("definition is served as before")
 		case m.State == Failed && m.Reported:
@@ -26,7 +27,7 @@ func (s *Snapshot) Report(log logrus.FieldLogger, before *Snapshot, unread int) 
 			fields().WithField("problem", m.Problem).Error("definition is wrong")
 		case m.State == Kept:
 			fields().WithField("problem", m.Problem).Error("definition is wrong, served as before")
-		case m.State == Unbound && s.LookedUp: // before that all do
+		case m.State == Unbound && s.LookedUp: // before the first look-up all definitions are unbound
 			fields().WithField("problem", m.Problem).Debug("definition uses a metric that does not exist")
 		}
 	}

@@ -13,66 +13,67 @@ import (
 	"pmdaderived/pmda"
 )
 
-// Snapshot is everything that is served at one time. Immutable.
+// Snapshot has everything that is served at one time. It is immutable.
 type Snapshot struct {
 	Set         *derived.Set
-	Entries     []*Entry // in the order of their names
+	Entries     []*Entry // sorted by name
 	ByID        map[pdu.PMID]*Entry
-	Retired     map[pdu.PMID]pdu.Desc // PMIDs that the metrics had under other metadata
-	Namespace   *pmda.Namespace       // the agent's own metrics included
-	LookedUp    bool                  // the operands have been
-	Bound       int                   // metrics that are
-	WithoutPMID []string              // definitions that are left out because there are no PMIDs any more
+	Retired     map[pdu.PMID]pdu.Desc // former PMIDs of the metrics, with the metadata that they stood for
+	Namespace   *pmda.Namespace       // with the agent's own metrics
+	LookedUp    bool                  // operands have been looked up
+	Bound       int                   // number of bound metrics
+	WithoutPMID []string              // definitions that are left out because no PMID is left
 
 	OperandSets []*OperandSet // of all metrics and windows, each once
-	Windows     []*OperandSet // of those of the Set that what is served has, nil of others
+	Windows     []*OperandSet // of Set.Windows(), by index; nil: no served metric needs the window
 
-	Groups map[pdu.InDom]*GroupInDom // all that were ever given out
+	Groups map[pdu.InDom]*GroupInDom // all instance domains of groups that were ever given out
 
 	Files []File
-	Read  time.Time // when the files were
+	Read  time.Time // when the files were read
 
-	catalog    derived.Catalog // that it was made with; nil: nothing had been looked up
-	setIndexes map[string]int  // the indexes of the OperandSets
-	hasClashes bool            // not all metrics have their names
+	catalog    derived.Catalog // that of Input
+	setIndexes map[string]int  // of OperandSets, by key
+	hasClashes bool            // some metrics have no name
 }
 
-// Operands is what one or more metrics are computed from: it is fetched at once. Immutable. Two snapshots that have
-// the same share the pointer.
+// OperandSet has the operands of one or more metrics, which are fetched together. It is immutable. Snapshots that
+// need the same operands share the pointer.
 type OperandSet struct {
 	Descs []pdu.Desc
 
-	key string // their PMIDs
+	key string // the PMIDs
 }
 
-// OperandSetIndex is where a set is among the OperandSets; false: it is none of them.
+// OperandSetIndex returns the index of a set in OperandSets; false: it is not there.
 func (s *Snapshot) OperandSetIndex(o *OperandSet) (int, bool) {
 	i, ok := s.setIndexes[o.key]
 	return i, ok && s.OperandSets[i] == o
 }
 
-// Entry is one definition as it is served. Immutable.
+// Entry is a definition as it is served. It is immutable.
 type Entry struct {
 	Def          *Definition
 	Index        int // in Snapshot.Entries
 	ID           pdu.PMID
 	Inst         pdu.Inst // in the domain of definitions
 	Desc         pdu.Desc
-	HasDesc      bool            // Desc is what the metric has, or had when last bound
-	Protected    bool            // its operands are only for known users
+	HasDesc      bool            // Desc is valid: the metric is bound, or was bound with this text
+	Protected    bool            // only known users may see its values
 	Derived      *derived.Metric // nil: not bound
 	Operands     *OperandSet     // nil: not bound
-	OlderSamples int             // how many older samples it needs
+	OlderSamples int             // number of older samples that it needs
 
 	State      State
-	Problem    string // why it is not served, or served as it was
-	Reported   bool   // the problem is one of Config.Failures
-	Unreadable bool   // it could never be read and has no name, only a state
+	Problem    string // why it is not served, or served with its former text
+	Reported   bool   // the problem is one of Config.Failures, and so is logged already
+	Unreadable bool   // it could never be read: it has a state, and no name in the PMNS
 
-	wasBound bool // Def has been bound to operands and is served again when a new one turns out to be wrong
+	wasBound bool // Def has been bound, and is served again if a new text turns out to be wrong
 }
 
-// State is what becomes of a definition, as derived.control.definition.state shows it.
+// State is the state of a definition, as in derived.control.definition.state. The package comment explains the
+// values.
 type State string
 
 // The states of a definition.
@@ -84,10 +85,10 @@ const (
 	Waiting State = "waiting"
 )
 
-// FullName is the name in the PMNS.
+// FullName returns the name in the PMNS.
 func (m *Entry) FullName() string { return derived.FullName(m.Def.Name) }
 
-// Code is what a metric answers that is not bound, to a fetch or, if it has none, for its descriptor.
+// Code returns the error for a metric that is not bound, in a fetch or, without HasDesc, for its descriptor.
 func (m *Entry) Code() pdu.Code {
 	if m.HasDesc || m.State == Waiting {
 		return pdu.ErrAgain
@@ -95,7 +96,7 @@ func (m *Entry) Code() pdu.Code {
 	return pdu.ErrBadDerive
 }
 
-// Failures counts the definitions that are wrong, those aside that are among Config.Failures.
+// Failures returns the number of wrong definitions, without those that are among Config.Failures.
 func (s *Snapshot) Failures() int {
 	n := 0
 	for _, m := range s.Entries {
@@ -106,8 +107,8 @@ func (s *Snapshot) Failures() int {
 	return n
 }
 
-// Candidates are the definitions that may come to be served with a configuration: its own, and those served now,
-// which stay where their successors turn out to be wrong. A definition that is among both comes twice.
+// Candidates yields the definitions that the next snapshot may serve: those of a configuration, and those served now,
+// which stay if their successors are wrong. A definition may come twice.
 func (s *Snapshot) Candidates(c *Config) iter.Seq[*derived.Definition] {
 	return func(yield func(*derived.Definition) bool) {
 		for i := range c.Definitions {
@@ -123,12 +124,15 @@ func (s *Snapshot) Candidates(c *Config) iter.Seq[*derived.Definition] {
 	}
 }
 
-// position is where a name below Root is among the metrics, or would be.
+// position returns the index of a name below Root in Entries, or where it would be.
 func (s *Snapshot) position(name string) (int, bool) {
-	return slices.BinarySearchFunc(s.Entries, name, func(m *Entry, name string) int { return cmp.Compare(m.Def.Name, name) })
+	return slices.BinarySearchFunc(s.Entries, name, func(m *Entry, name string) int {
+		return cmp.Compare(m.Def.Name, name)
+	})
 }
 
-// OperandError names the first of some operands of a bound metric that has a code in place of values, and says which; "": there is none.
+// OperandError returns a text about the first operand of a bound metric that has a code instead of values; "": there
+// is none.
 func (s *Snapshot) OperandError(m *Entry, of *OperandSet, code func(pdu.PMID) pdu.Code) string {
 	for _, d := range of.Descs {
 		if why := code(d.PMID); why < 0 {
@@ -141,7 +145,8 @@ func (s *Snapshot) OperandError(m *Entry, of *OperandSet, code func(pdu.PMID) pd
 	return ""
 }
 
-// operandName is what a metric calls an operand. One of another definition that it uses has no name here: that may be secret.
+// operandName returns the name of an operand in the definition of a metric. For an operand of another definition it
+// returns a description, since that definition may be secret.
 func (s *Snapshot) operandName(m *Entry, id pdu.PMID) string {
 	for name := range m.Def.Names {
 		if d, err := s.catalog.Desc(name); err == nil && d.PMID == id {
@@ -151,7 +156,7 @@ func (s *Snapshot) operandName(m *Entry, id pdu.PMID) string {
 	return "of a definition that it uses"
 }
 
-// find returns a metric by its full name; nil: there is none.
+// find returns the metric with a full name; nil: there is none.
 func (s *Snapshot) find(name string) *Entry {
 	short, ok := strings.CutPrefix(name, derived.Root+".")
 	if i, found := s.position(short); ok && found {
@@ -177,7 +182,7 @@ func (s *Snapshot) Under(node string) iter.Seq[*Entry] {
 	}
 }
 
-// Pairs yields every metric with that of the same name in another snapshot, nil if there is none.
+// Pairs yields each metric with the metric of the same name in another snapshot; nil: there is none.
 func (s *Snapshot) Pairs(other *Snapshot) iter.Seq2[*Entry, *Entry] {
 	return func(yield func(m, same *Entry) bool) {
 		rest := other.Entries
@@ -196,7 +201,7 @@ func (s *Snapshot) Pairs(other *Snapshot) iter.Seq2[*Entry, *Entry] {
 	}
 }
 
-// SameNames reports whether two snapshots show the same names with the same PMIDs.
+// SameNames reports whether traversals of two snapshots return the same names with the same PMIDs.
 func (s *Snapshot) SameNames(other *Snapshot) bool {
 	if s.Namespace == other.Namespace {
 		return true
@@ -213,7 +218,7 @@ func (s *Snapshot) SameNames(other *Snapshot) bool {
 	})
 }
 
-// SameLabels reports whether all metrics that two snapshots have in common have the same labels.
+// SameLabels reports whether the metrics that two snapshots have in common have the same labels.
 func (s *Snapshot) SameLabels(other *Snapshot) bool {
 	for m, old := range s.Pairs(other) {
 		if old != nil && old.ID == m.ID && !m.Unreadable && !old.Unreadable && old.Def.File != m.Def.File {

@@ -9,8 +9,8 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Text is what a metric's help says: the definition's own, or the expression and where it stands. A definition whose file not
-// everybody may read has no text but where it stands.
+// Text returns the help text of a metric: that of the definition, or its expression, file and line. A definition in a
+// file that not everyone can read shows its file and line only.
 func (m *Entry) Text(short bool) string {
 	def := escapeForProxy(m.Def.Name + " = " + m.Def.PublicText())
 	switch {
@@ -30,8 +30,8 @@ func (m *Entry) Text(short bool) string {
 	return def + "\n\nDefined in " + escapeForProxy(m.Def.File) + ", line " + strconv.Itoa(m.Def.Line) + "."
 }
 
-// escapeForProxy is a line that pmproxy can write into a page for Prometheus, where it escapes nothing: control characters become
-// blanks, and a backslash, as in patterns, is written as a word.
+// escapeForProxy returns a text that pmproxy can write into a page for Prometheus, where it escapes nothing: control
+// characters become blanks, and a backslash, as in patterns, becomes a word.
 func escapeForProxy(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -42,17 +42,18 @@ func escapeForProxy(text string) string {
 	return strings.ReplaceAll(text, `\`, "<backslash>")
 }
 
-// Labels are those of a metric: derived_file, which file defines it. It does not identify a metric: that stays the same
-// when its definition moves to another file. The name has no dot: pmproxy writes names of labels into OpenMetrics as
-// they are, and one that Prometheus cannot read costs it the metrics of the whole host.
+// Labels returns the label derived_file, with the file of the definition. It is optional, since the metric stays the
+// same when its definition moves to another file. Its name has no dot: pmproxy writes names of labels into
+// OpenMetrics as they are, and Prometheus rejects the metrics of the whole host because of a name that it cannot
+// read.
 func (m *Entry) Labels() []pdu.LabelSet {
 	return singleLabel(pdu.LabelItem, pdu.LabelOptional, derived.Root+"_file", m.Def.File)
 }
 
-// DomainLabels are those of the agent's domain: the label that agents usually have.
+// DomainLabels returns the label of the agent's domain, which agents usually have.
 func DomainLabels() []pdu.LabelSet { return singleLabel(pdu.LabelDomain, 0, "agent", derived.Root) }
 
-// singleLabel makes a set of one label. A value that is too long, which no path is, has none.
+// singleLabel returns a set of one label. It returns no set if the value is too long, which no path is.
 func singleLabel(level pdu.LabelType, flags pdu.LabelFlags, name, value string) []pdu.LabelSet {
 	set, err := pdu.NewLabelSet(pdu.NoInst, level, map[string]any{name: value})
 	if err != nil {
