@@ -10,55 +10,61 @@ import (
 )
 
 const (
-	// Long is the time from which a request holds pmcd up, which serves nobody meanwhile.
-	// A busy pmcd may take as long to come to a fetch (docs/pmcd.md b.3), hence no less.
+	// Long is the agents' time from which a request is long: pmcd serves nobody meanwhile. It is not less, because a
+	// busy pmcd may take as long to come to a fetch (docs/pmcd.md b.3), and its agents would be suspects for that.
 	Long = 100 * time.Millisecond
 
-	// incidentTime is for how long something else may hold up pmcd, an agent or the machine: long requests that end
-	// within it, from the end of the first one on, count as one.
+	// incidentTime is the time between two long requests from which on the second one is not due to the same incident.
+	// Something else may block pmcd, an agent or the machine for that long, as when a disk wakes up: one incident
+	// makes suspects, but no slow agents.
 	incidentTime = time.Second
 
-	// maxOverrun is what an account may owe although quick requests come between its long ones: it may be for slow metrics and
-	// quick ones.
+	// maxOverrun is the overrun that makes an agent slow although it also answers quickly: it may have slow metrics and
+	// quick ones, and each quick answer clears it. 3 s are 30 requests that are
+	// just long.
 	maxOverrun = 3 * time.Second
 
-	// restFactor is how many times as long as their requests took slow agents are left alone: they
-	// get at most a tenth of pmcd's time, all of them together.
+	// restFactor is the rest that follows a long request, as a multiple of the time that it took. With 9 all slow
+	// agents together get a tenth of pmcd's time, and an agent that takes 4 s is still sampled every 40 s.
 	restFactor = 9
 )
 
-// Kind is what agents are asked for. Who is slow with one may be quick with another.
+// Kind is the kind of a request. An agent that is slow with one kind may be quick with another.
 type Kind int
 
 const (
 	Values      Kind = iota
 	Instances        // of the agent's domains
 	Descriptors      // of its metrics
-	Names            // of a subtree of the name space: they do not tell their agent
+	Names            // of a subtree of the name space, because a name does not tell its agent
 )
 
-// String is what people read.
+// String returns the kind as log messages have it.
 func (k Kind) String() string { return [...]string{"values", "instances", "descriptors", "names"}[k] }
 
-// Domains that are none.
+// Values of Budget.Domain that are not a domain.
 const (
+	// severalAgents is the domain of a budget of several agents, or of the agent of a subtree.
 	severalAgents = -1
-	nobodyKnown   = -2 // or nobody knows who: while it owes too much, a quick request clears nobody
+
+	// nobodyKnown is the domain of a budget for long requests for several series, which are nobody's fault alone. While
+	// its overrun is more than maxOverrun, no suspect is cleared by a quick answer.
+	nobodyKnown = -2
 )
 
-// Budget is whom the time of a request is put down to: an agent that is asked alone, or those whose operands one sample needs:
-// these cannot be asked one by one.
+// Budget identifies who is charged for a request: one agent, or the agents whose operands one sample needs, which
+// cannot be fetched one by one.
 type Budget struct {
 	Kind   Kind
-	Domain int    // several: those of Agents
-	Agents string // their domains, or the subtree that they serve
+	Domain int    // of the agent; severalAgents: see Agents
+	Agents string // the domains of several agents, or the first component of names
 }
 
-// AgentBudget is one agent's account.
+// AgentBudget returns the budget of one agent.
 func AgentBudget(kind Kind, domain int) Budget { return Budget{Kind: kind, Domain: domain} }
 
-// Budgets are those of agents whose values are fetched together: one for each, and last one for all, if they are several.
-// The domains are sorted.
+// Budgets returns the budgets of agents whose values are fetched together: one for each agent, and if there are
+// several, a last one for all of them. The domains are sorted.
 func Budgets(domains []int) []Budget {
 	var all []Budget
 	for _, d := range domains {
@@ -70,7 +76,7 @@ func Budgets(domains []int) []Budget {
 	return all
 }
 
-// String are the domains, or the subtree.
+// String returns the domains, or the first component of the names.
 func (a Budget) String() string {
 	if a.Domain == severalAgents {
 		return a.Agents
@@ -78,31 +84,40 @@ func (a Budget) String() string {
 	return strconv.Itoa(a.Domain)
 }
 
-// States knows the accounts of which one was slow, or may have been. See the package's comment for their states.
+// States has the state of each budget that has had a long request and was not cleared since. A budget without a state
+// is not slow. doc.go has the transitions.
 type States map[Budget]*state
 
+// state is the state of one budget. suspect and slow say where it is in the table of doc.go:
+//
+//	suspect        suspected: charged for one incident
+//	suspect, slow  slow: charged for a second one
+//	neither        cleared by a quick answer, but the overrun is not used up yet: it only remembers
 type state struct {
-	outstanding bool          // a request is on its way
-	suspect     bool          // it is in quarantine
-	slow        bool          // it backs off
-	probes      int           // of several agents: so many were asked alone since they are suspects, and were quick
-	firstLong   time.Time     // when the first request of the last incident ended
-	overrun     time.Duration // what long requests took that no rest had followed when the last one
-	lastLong    time.Time     // ended
+	suspect bool // in quarantine
+	slow    bool // rests after each long request
+
+	outstanding bool // a request is on its way
+	probes      int  // of several agents: the number of agents that have answered a probe quickly, in order
+
+	firstLong time.Time     // the end of the first long request of the last incident
+	overrun   time.Duration // what long requests had taken, without a rest for it, at lastLong
+	lastLong  time.Time     // the end of the last long request
 }
 
-// overrunAt is what no rest has followed at a time.
+// overrunAt returns the time that long requests have taken and that no rest has followed until now. It shrinks by a
+// ninth of the time that passes, divided by the number of slow budgets: so all of them share a tenth of pmcd's time.
 func (s States) overrunAt(a *state, now time.Time) time.Duration {
 	rest := max(0, now.Sub(a.lastLong))
 	return max(0, a.overrun-rest/time.Duration(restFactor*max(1, s.countSlow())))
 }
 
-// Suspected reports whether one of the accounts is in quarantine: it is asked apart from all others.
+// Suspected reports whether one of the budgets is in quarantine, so that its requests are sent apart from all others.
 func (s States) Suspected(of ...Budget) bool {
 	return len(s) > 0 && slices.ContainsFunc(of, func(of Budget) bool { return s[of] != nil && s[of].suspect })
 }
 
-// SlowOf are those of the accounts that back off.
+// SlowOf returns those of the budgets that are slow.
 func (s States) SlowOf(of ...Budget) []Budget {
 	var found []Budget
 	for _, one := range of {
@@ -113,22 +128,25 @@ func (s States) SlowOf(of ...Budget) []Budget {
 	return found
 }
 
-// Resting reports whether one of the accounts has cost pmcd so much that it is left alone for now: until a rest
-// has been taken for what it took last, which while it is asked nobody knows.
+// Resting reports whether one of the budgets is slow and gets no request now. It rests until its overrun is used up,
+// and while a request is on its way, since nobody knows yet what that takes.
 func (s States) Resting(now time.Time, of ...Budget) bool {
-	return len(s) > 0 && slices.ContainsFunc(s.SlowOf(of...), func(of Budget) bool { return s[of].outstanding || s.overrunAt(s[of], now) > 0 })
+	return len(s) > 0 && slices.ContainsFunc(s.SlowOf(of...), func(of Budget) bool {
+		return s[of].outstanding || s.overrunAt(s[of], now) > 0
+	})
 }
 
-// Asker is what has operands of agents that one fetch asks for.
+// Asker has operands that one fetch asks for: a series.
 type Asker interface {
 	comparable
-	Agents() []Budget // see Accounts; there is one at least
-	Width() int       // how many operands
+	Agents() []Budget // as Budgets returns them, at least one
+	Width() int       // the number of operands
 }
 
-// ChooseNext says which of those who wait in quarantine are next, with no more operands together than most unless the first one has,
-// and what their fetch is charged to. Those that are known to be slow are last: everybody waits for them. A probe is for one of
-// their agents alone; they go on waiting.
+// ChooseNext returns the askers in quarantine that are fetched next, and who is charged. They are those that are
+// charged like the first one that is not slow; slow ones are last, because everybody waits for them. Together they have
+// at most so many operands, unless the first one has more. If the fetch is a probe, it is for one agent of theirs
+// alone, and they go on waiting.
 func ChooseNext[A Asker](known States, waiting []A, most int) (next []A, charged []Budget, probe bool) {
 	first := waiting[max(0, slices.IndexFunc(waiting, func(a A) bool { return known.SlowOf(a.Agents()...) == nil }))]
 	charged, probe = known.nextRequest(first.Agents())
@@ -145,8 +163,8 @@ func ChooseNext[A Asker](known States, waiting []A, most int) (next []A, charged
 	return next, charged, probe
 }
 
-// nextRequest says what to ask for one in quarantine. What several suspects are needed for is fetched as a whole when each of them
-// has answered quickly.
+// nextRequest returns who is charged for the next request for the budgets of one asker in quarantine: its slow ones, or
+// if none is slow, the next agent of several in a probe, or all of them once each has answered a probe quickly.
 func (s States) nextRequest(of []Budget) (charged []Budget, probe bool) {
 	if slow := s.SlowOf(of...); slow != nil {
 		return slow, false
@@ -157,17 +175,17 @@ func (s States) nextRequest(of []Budget) (charged []Budget, probe bool) {
 	return of, false
 }
 
-// RecordProbe notes that the next one of the agents of a series has answered quickly, alone.
+// RecordProbe records that the next agent of several has answered a probe quickly.
 func (s States) RecordProbe(of []Budget) {
 	if a := s[of[len(of)-1]]; a != nil {
 		a.probes++
 	}
 }
 
-// SetOutstanding notes that accounts are asked, Answered that they are not any more, whatever came of it.
+// SetOutstanding records that a request to budgets is on its way.
 func (s States) SetOutstanding(of []Budget) { s.setOutstanding(of, true) }
 
-// ClearOutstanding notes that nothing is on its way any more, whatever came of it.
+// ClearOutstanding records that a request to budgets is not on its way any more, whatever its outcome was.
 func (s States) ClearOutstanding(of []Budget) { s.setOutstanding(of, false) }
 
 func (s States) setOutstanding(of []Budget, asked bool) {
@@ -178,16 +196,16 @@ func (s States) setOutstanding(of []Budget, asked bool) {
 	}
 }
 
-// Request is one that pmcd has answered.
+// Request is a request that pmcd has answered.
 type Request struct {
-	Budgets    []Budget      // what it is charged to: of one series the last one
-	Mixed      bool          // they are of several series: nobody knows whose fault it is
-	HaveValues []int         // domains that had something to say
-	AgentTime  time.Duration // of pmcd's time
+	Budgets    []Budget      // of one series, of which the last one is charged, or of several
+	Mixed      bool          // Budgets are of several series: nobody knows whose fault the time is
+	HaveValues []int         // domains with values in the answer
+	AgentTime  time.Duration // the part of pmcd's time that agents can have taken
 	Ended      time.Time
 }
 
-// AddBudgets adds the accounts of a series to those of a request.
+// AddBudgets adds the budgets of a series to those of a request.
 func (r *Request) AddBudgets(of []Budget) {
 	switch {
 	case r.Budgets == nil:
@@ -204,13 +222,18 @@ func (r *Request) AddBudgets(of []Budget) {
 	}
 }
 
-// Charge notes what a request took, and returns the accounts that back off from now on, and those that do no
-// more. An agent that had nothing to say does not prove to be fast: pmcd answers at once for one that it has given up.
+// Charge charges a request to its budgets, and moves these from state to state. It returns the budgets that are slow
+// from now on, and those that are not slow any more.
+//
+//   - A quick request clears its budgets (clearQuick).
+//   - A long one with a slow budget is charged to that one: the others have proved to be quick.
+//   - Another long one makes all its budgets suspects. If they are of one series, its last budget is charged. It
+//     is slow if this is not its first incident, and it is still a suspect or has overrun too much.
 func (s States) Charge(r Request) (slowed, recovered []Budget) {
 	if r.AgentTime < Long {
 		return nil, s.clearQuick(r)
 	}
-	if slow := s.SlowOf(r.Budgets...); slow != nil { // of others that are asked with them nobody believes it
+	if slow := s.SlowOf(r.Budgets...); slow != nil {
 		for _, one := range slow {
 			s.addOverrun(s[one], r)
 		}
@@ -237,7 +260,7 @@ func (s States) Charge(r Request) (slowed, recovered []Budget) {
 	return slowed, nil
 }
 
-// stateOf is the state stateOf an account.
+// stateOf returns the state of a budget. It makes one if there is none.
 func (s States) stateOf(of Budget) *state {
 	a := s[of]
 	if a == nil {
@@ -247,12 +270,14 @@ func (s States) stateOf(of Budget) *state {
 	return a
 }
 
-// addOverrun puts the time of a request down to an account.
+// addOverrun adds the time of a long request to what was left of the overrun when the request began.
 func (s States) addOverrun(a *state, r Request) {
 	a.overrun, a.lastLong = s.overrunAt(a, r.Ended.Add(-r.AgentTime))+r.AgentTime, r.Ended
 }
 
-// clearQuick is Note for a clearQuick one.
+// clearQuick clears the budgets of a quick request, and returns those that were slow. An agent without values in the
+// answer stays as it is: pmcd answers at once for an agent that it has given up. So does a suspect while too much time
+// has been charged to nobody: its quick answer may be one of a slow agent between long ones.
 func (s States) clearQuick(r Request) (recovered []Budget) {
 	a := s[Budget{Domain: nobodyKnown}]
 	unclear := a != nil && s.overrunAt(a, r.Ended) > maxOverrun
@@ -261,7 +286,8 @@ func (s States) clearQuick(r Request) (recovered []Budget) {
 	}
 	for _, one := range r.Budgets {
 		a := s[one]
-		if a == nil || silent(one) || one.Domain == severalAgents && slices.ContainsFunc(r.Budgets, silent) || unclear && !a.slow {
+		if a == nil || silent(one) || one.Domain == severalAgents && slices.ContainsFunc(r.Budgets, silent) ||
+			unclear && !a.slow {
 			continue
 		}
 		a.suspect, a.probes = false, 0
@@ -275,7 +301,7 @@ func (s States) clearQuick(r Request) (recovered []Budget) {
 	return recovered
 }
 
-// CountSlowAgents is how many agents are left alone now and then.
+// CountSlowAgents returns the number of slow agents. An agent that is slow with several kinds of requests counts once.
 func (s States) CountSlowAgents() int {
 	agents := make(map[Budget]bool)
 	for of, a := range s {
@@ -289,7 +315,7 @@ func (s States) CountSlowAgents() int {
 	return len(agents)
 }
 
-// countSlow is how many accounts share what slow agents get of pmcd's time.
+// countSlow returns the number of slow budgets, which share a tenth of pmcd's time.
 func (s States) countSlow() (n int) {
 	for _, a := range s {
 		if a.slow {
@@ -299,8 +325,8 @@ func (s States) countSlow() (n int) {
 	return n
 }
 
-// ForgetUnused forgets all accounts but those of agents whose values are in use, of names, and those that owe something: what an
-// agent that is left alone does not tell may be why nothing of it is in use.
+// ForgetUnused drops the states of agents whose values are not used, but for budgets of names, and those with an
+// overrun: a resting agent may not be used just because it could not be asked for its metrics.
 func (s States) ForgetUnused(used map[Budget]bool, now time.Time) {
 	maps.DeleteFunc(s, func(of Budget, a *state) bool {
 		unused := of.Kind != Names && !used[Budget{Values, of.Domain, of.Agents}]

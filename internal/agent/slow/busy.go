@@ -7,50 +7,57 @@ import (
 	"pmdaderived/internal/agent/predict"
 )
 
-// BlockedTimes remembers when pmcd was busy with something long. pmcd does one thing at a time: while it works on a fetch of
-// operands no request of its clients comes to us, so what it takes for the fetch lies between two of them. Many clients that
-// look up many names keep it from a fetch for as long as a slow agent does.
+// BlockedTimes computes for how long a request of ours has blocked pmcd, and how much of that its agents can have
+// taken. pmcd does one thing at a time, so the time between two answers was for the second one, but for two
+// corrections:
+//
+//   - While pmcd works on our fetch, no request of its clients comes to us. So agents have taken one pause between two
+//     of these at most. The rest is for clients that look up many names (agentTime).
+//   - pmcd may have answered what LookUp asks before, and the answer wait for its goroutine (RecordFetch).
 type BlockedTimes struct {
-	LastBlocked predict.TimeRange // with a request of ours, the last time
-	Blocked     time.Duration     // all those times together
-	lastRequest time.Time         // when pmcd last asked us
-	lastPause   predict.TimeRange // the last one in which it did not ask for long, but for the present one
-	lastStamp   time.Time         // by pmcd: the last answer to a fetch
-	lastFetch   time.Time         // likewise, by our clock
-	lastAnswer  time.Time         // the last answer before that which is looked up now
-	lookupStart time.Time         // since when something is looked up; zero: nothing is
-	lookupEnd   time.Time         // the last answer to that
+	LastBlocked predict.TimeRange // the last long time in which pmcd worked on a request of ours
+	Blocked     time.Duration     // all such times together
 
-	clockStart time.Time     // by our clock; that of pmcd is compared with it since then
-	clockAhead time.Duration // by how much pmcd's clock is ahead of ours at most, when it last answered a fetch
+	lastRequest time.Time         // when pmcd last asked us something
+	lastPause   predict.TimeRange // the last long time without a request of pmcd that has ended
+
+	lastStamp   time.Time // of pmcd in the last answer to a fetch, by its clock
+	lastFetch   time.Time // when the last answer to a fetch came, by our clock
+	lastAnswer  time.Time // the last answer to a fetch; not while that to a look-up may have come before
+	lookupStart time.Time // since when a look-up is on its way; zero: none is
+	lookupEnd   time.Time // the last answer to a look-up
+
+	clockStart time.Time     // by our clock; the clock of pmcd is compared with it since then
+	clockAhead time.Duration // the most that pmcd's clock can have been ahead of ours at the last answer to a fetch
 }
 
-// RecordFetch notes the answer to a fetch that was sent at a time, with pmcd's stamp, and returns when pmcd began with it, at the
-// earliest, for how long it was busy with it, and how much of that its agents can have taken. pmcd stamps each answer when it is
-// complete, so the time before the answer before was for that.
+// RecordFetch records the answer to a fetch that was sent at a time, with the time stamp of pmcd. It returns when pmcd
+// began with it, at the earliest, for how long pmcd was blocked by it, and how much of that its agents can have taken.
+// pmcd stamps each answer when it is complete, so the time before the previous stamp was for the previous answer.
 //
-// The answer to what is looked up may have come before, and wait for its goroutine to note it. It has if the fetch was sent
-// later, and when pmcd had answered all else that was sent before: then the time was for that.
-func (b *BlockedTimes) RecordFetch(sent, stamp, now time.Time) (began time.Time, busy, took time.Duration) {
+// The answer to a look-up may have come before, and wait for its goroutine. It has if the fetch was sent later than the
+// look-up, and when pmcd had answered all else that was sent before: then the time was for the look-up.
+func (b *BlockedTimes) RecordFetch(sent, stamp, now time.Time) (began time.Time, blocked, agentTime time.Duration) {
 	behind := !b.lookupStart.IsZero() && b.lookupStart.Before(sent) && !b.lastAnswer.After(sent)
 	if !behind {
-		busy = max(0, min(now.Sub(sent), now.Sub(b.lookupEnd)))
+		blocked = max(0, min(now.Sub(sent), now.Sub(b.lookupEnd)))
 		if since := stamp.Sub(b.lastStamp); since >= 0 {
-			busy = min(busy, since)
+			blocked = min(blocked, since)
 		}
 		b.lastAnswer = now
 	}
-	if began = b.completionTime(sent, stamp, now).Add(-busy); began.Before(sent) {
+	if began = b.completionTime(sent, stamp, now).Add(-blocked); began.Before(sent) {
 		began = sent
 	}
 	b.lastStamp, b.lastFetch = stamp, now
-	return began, busy, b.agentTime(busy, sent, now)
+	return began, blocked, b.agentTime(blocked, sent, now)
 }
 
-// StartLookup notes that something is to be looked up.
+// StartLookup records that a look-up is sent.
 func (b *BlockedTimes) StartLookup(now time.Time) { b.lookupStart = now }
 
-// EndLookup is Fetched for that, whose answer has no stamp.
+// EndLookup records the answer to the look-up, which has no stamp. It returns how much of its time agents can have
+// taken.
 func (b *BlockedTimes) EndLookup(now time.Time) (took time.Duration) {
 	sent := b.lookupStart
 	took = min(now.Sub(sent), now.Sub(b.lastAnswer))
@@ -58,8 +65,8 @@ func (b *BlockedTimes) EndLookup(now time.Time) (took time.Duration) {
 	return b.agentTime(took, sent, now)
 }
 
-// BlockedBy is Total by now, with the time of what is being looked up: that may be answered, and the answer wait for its goroutine to
-// note it while pmcd serves others already.
+// BlockedBy returns Blocked by now, with the time of a look-up that is on its way: its answer may have come, and wait
+// for its goroutine while pmcd serves others already.
 func (b *BlockedTimes) BlockedBy(now time.Time) time.Duration {
 	if took := min(now.Sub(b.lookupStart), now.Sub(b.lastAnswer)); !b.lookupStart.IsZero() && took >= Long {
 		return b.Blocked + took
@@ -67,14 +74,16 @@ func (b *BlockedTimes) BlockedBy(now time.Time) time.Duration {
 	return b.Blocked
 }
 
-// ForgetLookup notes that nothing is on its way any more.
+// ForgetLookup records that no look-up is on its way any more: the session has ended.
 func (b *BlockedTimes) ForgetLookup() { b.lookupStart = time.Time{} }
 
-// maxDrift is by how much pmcd's clock may run faster than ours: one part in maxDrift.
+// maxDrift says by how much pmcd's clock may run faster than ours: one part in maxDrift.
 const maxDrift = 1000
 
-// completionTime is when an answer was complete, by our clock, at the earliest. Each answer tells that its stamp is not later than
-// when it is there nor earlier than when it was asked for; an answer that took little time tells most.
+// completionTime returns when an answer was complete, by our clock, at the earliest. Each answer shows that its stamp
+// is not later than its arrival, nor earlier than its request. So the clock of pmcd is ahead of ours by at most stamp -
+// sent: the least of these differences is the best one, and the drift of the clocks is added to it. A clock that was
+// set shows by a stamp later than that allows.
 func (b *BlockedTimes) completionTime(sent, stamp, now time.Time) time.Time {
 	if b.clockStart.IsZero() {
 		b.clockStart, b.lastFetch, b.clockAhead = now, now, math.MaxInt64
@@ -87,7 +96,7 @@ func (b *BlockedTimes) completionTime(sent, stamp, now time.Time) time.Time {
 	return b.clockStart.Add(clock - b.clockAhead)
 }
 
-// RecordRequest notes that a request has come.
+// RecordRequest records that a request of pmcd has come.
 func (b *BlockedTimes) RecordRequest(now time.Time) {
 	if now.Sub(b.lastRequest) >= Long {
 		b.lastPause = predict.TimeRange{From: b.lastRequest, To: now}
@@ -95,8 +104,9 @@ func (b *BlockedTimes) RecordRequest(now time.Time) {
 	b.lastRequest = now
 }
 
-// agentTime is what of the time of a request that was sent at a time and is answered now agents can have taken at agentTime: of
-// the last two long times without a request what lies in between, 0 if that is not long.
+// agentTime returns how much of the time of a request, sent at a time and answered now, agents can have taken. If the
+// time is not long, it is all of it. Else it is the longer one of the last two pauses between requests of pmcd, as far
+// as it lies between sent and now, and 0 if that is not long. It records that pmcd was blocked.
 func (b *BlockedTimes) agentTime(took time.Duration, sent, now time.Time) time.Duration {
 	if took < Long {
 		return took

@@ -1,29 +1,38 @@
-// Package slow knows the agents of pmcd that answer slowly, so that they are asked seldom. It is pure, and guarded by who has it.
+// Package slow knows which agents of pmcd answer slowly, so that they get few requests. It is pure; the lock of the
+// pool guards it.
 //
-// A request is charged to accounts: that of each agent whose operands it asks for. Operands of several agents that one
-// sample needs have one time stamp and so one fetch, hence one account more, for these agents together. Instances, descriptors and
-// names are looked up at the cost of other accounts, by kind: who is slow with one may be quick with another. Names do not tell their
-// agent, so these are charged to their first component.
+// Each request is charged to budgets: to that of each agent whose operands it asks for. Operands of several agents that
+// one sample needs have one time stamp and so come from one fetch: these agents have one budget more, for all of them
+// together. Look-ups of instances, descriptors and names are charged to budgets of their own, by kind, because an agent
+// may be slow with one kind only. A name does not tell its agent, so its first component stands for it.
 //
-//	state of an account  it is asked              becomes
-//	not slow             with all others          suspected by a request of 100 ms or more, with whomever
-//	suspected            in quarantine: apart     backing off by another long one that it had alone and that ends a second or more
-//	                                              after the first; not slow by a quick one that has values of it
-//	                     looked up: one by one
-//	 of several agents   in quarantine: each of   likewise, by one fetch for all of them when each was quick; if one was
-//	                     them alone, in a probe   not, that is the suspect
-//	backing off          in quarantine, after     not slow by a quick answer that has values of it
-//	                     a rest
+// A request is long if its agents can have taken 100 ms or more. BlockedTimes computes that: not all of the time in
+// which pmcd was blocked is the fault of agents.
 //
-// An account that backs off takes what needs it along: a series rests while one of its accounts does, and what its fetch takes is
-// charged to those that back off, since the others have proved to be quick alone.
+//	state of a budget  its requests                     what moves it
+//	not slow           with all others                  any long request: suspected
+//	suspected          in quarantine: a fetch of its    a quick answer with values of it: not slow
+//	                   own; look-ups one by one         another long request that was charged to it alone, and ends
+//	                                                    a second or more after the first: slow
+//	  of several       in quarantine: each of the       likewise, by a fetch for all of them, which is sent once each
+//	  agents           agents alone, in a probe         probe was quick; an agent whose probe was long is a suspect
+//	slow               in quarantine, after a rest      a quick answer with values of it: not slow
 //
-// A rest is 9 times what long requests took that no rest has followed, times the number of accounts that are backing off. An account
-// whose long requests took more than 3 s so, with quick ones in between, backs off at the next one. Long fetches for several
-// series are charged to nobody; while these took more than 3 s so, no suspect is cleared by a quick one, so that the next one is
-// somebody's.
+// A series rests while one of its budgets does. Its fetches are charged to those of its budgets that are slow, since
+// the others have proved to be quick alone.
 //
-// What people read calls an account that backs off a slow agent.
+// # Rest and overrun
 //
-// Not every long request is its agents' fault: Busy tells how much of it pmcd can have spent on it.
+// The overrun of a budget is what its long requests have taken and no rest has followed. It shrinks with time: 9 s of
+// rest, times the number of slow budgets, make up for 1 s. A slow budget rests until its overrun is 0, so all slow
+// agents together get a tenth of pmcd's time.
+//
+// The overrun also finds agents that are quick now and slow then, so that a quick answer always clears them: with an
+// overrun of more than 3 s the next long request makes a budget slow, whether it is a suspect or not.
+//
+// A long fetch for several series is charged to nobody's budget alone, but to one that stands for all of these fetches.
+// While its overrun is more than 3 s, a quick answer clears no suspect, so that the next long fetch is charged to
+// somebody.
+//
+// Users read of "slow agents": these are agents with a slow budget.
 package slow

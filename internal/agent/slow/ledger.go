@@ -9,26 +9,26 @@ import (
 	"pmdaderived/pdu"
 )
 
-// quickTime is for how long who has answered quickly is believed to be quick.
+// quickTime is how long an agent counts as quick after a quick answer.
 const quickTime = time.Second
 
-// Tracker is who was slow, and what pmcd was busy with. Beside fetches it knows the requests by which something is looked up:
-// one at a time.
+// Tracker has the states of all budgets, and the times in which pmcd was blocked. Beside fetches it knows look-ups: one
+// at a time.
 type Tracker struct {
 	States
 	BlockedTimes
-	quickReplies map[Budget]quickReply // the last quick ones
+	quickReplies map[Budget]quickReply // to the last look-ups
 }
 
-// quickReply is one to a request that looked something up.
+// quickReply is a quick answer to a look-up.
 type quickReply struct {
 	items int
 	at    time.Time
 }
 
-// AdmitLookup decides on a request that is to look something up: a code below zero if it may not be sent now. Who is left alone is not
-// asked. Others are asked for one item at first, and then for twice as many as they have just answered quickly; a suspect for one,
-// which has a request of its own. So no request takes much longer than one item does.
+// AdmitLookup returns a code below zero if a look-up may not be sent now: PM_ERR_AGAIN. A resting agent gets no
+// request. Others are asked for one item at first, and then for up to twice as many as they have just answered quickly;
+// a suspect for one, in a request of its own. So no request takes much longer than one item does.
 func (l *Tracker) AdmitLookup(req pdu.Message, now time.Time) pdu.Code {
 	of, items := budgetsOf(req)
 	if l.Resting(now, of...) || len(of) > 1 && l.Suspected(of...) {
@@ -47,7 +47,8 @@ func (l *Tracker) AdmitLookup(req pdu.Message, now time.Time) pdu.Code {
 	return 0
 }
 
-// RecordReply notes that it is answered now, perhaps by a code below zero. It returns what there is to tell; see Agents.Note.
+// RecordReply charges a look-up that is answered now, perhaps with a code below zero. It returns the charged request,
+// and what States.Charge returns.
 func (l *Tracker) RecordReply(req pdu.Message, code pdu.Code, now time.Time) (r Request, slowed, recovered []Budget) {
 	r.AgentTime, r.Ended = l.EndLookup(now), now
 	of, items := budgetsOf(req)
@@ -68,13 +69,13 @@ func (l *Tracker) RecordReply(req pdu.Message, code pdu.Code, now time.Time) (r 
 	return r, slowed, recovered
 }
 
-// What pmcd answers by itself is put down to nobody: it is busy with somebody else when that takes long.
+// Nobody is charged for what pmcd answers by itself: if that takes long, pmcd was blocked by somebody else.
 const (
 	pmcd      = 2
 	pmcdNames = "pmcd"
 )
 
-// budgetsOf are the accounts that what is looked up is charged to, and how many items of each it is.
+// budgetsOf returns who is charged for a look-up, and the number of items of each.
 func budgetsOf(req pdu.Message) (of []Budget, items []int) {
 	add := func(a Budget) {
 		switch i := slices.Index(of, a); {

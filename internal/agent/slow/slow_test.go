@@ -229,7 +229,8 @@ func (c *collector) run(length time.Duration) {
 	}
 }
 
-// Whoever is slow, others are sampled as if it were quick, but while pmcd stands still, and that is a tenth of its time.
+// Whoever is slow, others are sampled as if it were quick, but while pmcd stands still, and that is a tenth of its
+// time.
 func TestOthersAreNotSlow(t *testing.T) {
 	type takes = func(a *asker, domains []int, n int) time.Duration
 	slow := func(took time.Duration, domain int) takes {
@@ -344,9 +345,9 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// What is looked up is charged to who has to answer it. Who is slow with that may not be asked, and suspects not for several
-// items at once.
-func TestLedger(t *testing.T) {
+// What is looked up is charged to who has to answer it. Who is slow with that may not be asked, and suspects not for
+// several items at once.
+func TestTracker(t *testing.T) {
 	names := func(names ...string) pdu.Message { return &pdu.PMNSNames{Names: names} }
 	desc := func(domain int) pdu.Message { return &pdu.DescReq{PMID: pdu.NewPMID(domain, 0, 0)} }
 	instances := func(domain int) pdu.Message { return &pdu.InstanceReq{InDom: pdu.NewInDom(domain, 0)} }
@@ -434,8 +435,8 @@ func TestCodesClearNobody(t *testing.T) {
 	assert.Equal(t, 1, l.CountSlowAgents())
 }
 
-// While a fetch and something that is looked up wait for each other, the time is put down to the one that pmcd was busy with,
-// in whatever order the answers are noted.
+// While a fetch and something that is looked up wait for each other, the time is put down to the one that pmcd was busy
+// with, in whatever order the answers are noted.
 func TestWhatPMCDWasBusyWith(t *testing.T) {
 	begin := time.Now()
 	at := func(d time.Duration) time.Time { return begin.Add(d) }
@@ -475,7 +476,8 @@ func TestWhatPMCDWasBusyWith(t *testing.T) {
 	}
 }
 
-// A sample that had to wait for another one is as old as it is, and not as old as its request. None is older than it seems.
+// A sample that had to wait for another one is as old as it is, and not as old as its request. None is older than it
+// seems.
 func TestBeganNotBefore(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	begin := time.Now()
