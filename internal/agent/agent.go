@@ -63,7 +63,7 @@ type Options struct {
 }
 
 // MaxOperands is the largest number of operands of a definition: they are fetched at once.
-const MaxOperands = upstream.MaxPart
+const MaxOperands = upstream.MaxOperands
 
 // operandRetryInterval is the time between two look-ups of missing operands, if nothing has announced them.
 const operandRetryInterval = 5 * time.Minute

@@ -53,8 +53,8 @@ func (b *bench) serve(c served.Config) {
 	snap := b.site.serve(c)
 	snap.Results = b.agent.sampler.ApplySet(snap.Set, snap.Windows)
 	b.agent.snapshot.Store(snap)
-	b.agent.upstream.Serve(snap.Series, snap.OlderSamples)
-	b.agent.upstream.Keep(false, snap.Series...)
+	b.agent.upstream.SetSeries(snap.Series, snap.OlderSamples)
+	b.agent.upstream.RetainNext(false, snap.Series...)
 }
 
 func (b *bench) metric(name string) *reload.EntryState { return b.site.metric(name) }
@@ -241,7 +241,7 @@ func TestFirstFetch(t *testing.T) {
 			now, n := b.now, uint64(100)
 			take := func(ago time.Duration, kept bool) {
 				b.now = now.Add(-ago)
-				b.agent.upstream.Keep(kept, b.metric("d").Series)
+				b.agent.upstream.RetainNext(kept, b.metric("d").Series)
 				b.sample(n, "d")
 				n++
 			}
@@ -279,7 +279,7 @@ func TestFirstFetchOfNestedDeltas(t *testing.T) {
 		count uint64
 		want  string
 	}{{100, "no value"}, {110, "no value"}, {130, "no value"}, {170, "no value"}, {200, "40"}, {300, "70"}} {
-		b.agent.upstream.Keep(true, b.metric("dd").Series)
+		b.agent.upstream.RetainNext(true, b.metric("dd").Series)
 		b.sample(row.count, "dd")
 		assert.Equal(t, row.want, b.value(pmda.Client(row.count), 0, "dd"), row.count)
 		b.pass(time.Second)

@@ -37,9 +37,9 @@ func (a *Agent) controlDefinitions(yield func(*control.Definition) bool) {
 			if m.Series == nil {
 				return at
 			}
-			at = a.upstream.Taken(m.Series)
+			at = a.upstream.LastSampled(m.Series)
 			for _, i := range m.Derived.Needs().Windows {
-				if of := a.upstream.Taken(snap.Windows[i]); of.After(at) {
+				if of := a.upstream.LastSampled(snap.Windows[i]); of.After(at) {
 					at = of
 				}
 			}

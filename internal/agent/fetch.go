@@ -125,7 +125,7 @@ func (a *Agent) advanceHistory(
 ) {
 	bytes := &a.contexts.sampleBytes
 	if h.Advance(newest, depth, age, maxAge, bytes) && a.options.Interval > 0 {
-		a.retained = a.upstream.Kept(a.retained[:0], series)
+		a.retained = a.upstream.Retained(a.retained[:0], series)
 		h.Backfill(a.retained, depth, a.options.Interval, operand.Reach(a.options.Interval), bytes)
 		clear(a.retained)
 	}

@@ -173,7 +173,7 @@ func (m *machine) do(d deed) error {
 
 // keepWarm does what is due, and asks for a sample to be kept, if it is time for that.
 func (m *machine) keepWarm() {
-	m.agent.upstream.Look(m.now)
+	m.agent.upstream.RunDue(m.now)
 	if m.now.Sub(m.cleared) >= upstream.ForgetGap {
 		m.cleared = m.now
 		oldest := m.now.Add(-operand.OldEnough - operand.Reach(m.window))

@@ -43,7 +43,7 @@ const (
 func (r *Reloader) reloadConfig(ctx context.Context) {
 	start := time.Now()
 	r.loadConfig()
-	r.options.Upstream.ForgetTooLong()
+	r.options.Upstream.ForgetOversize()
 	err := r.rebind(ctx, lookUpMissingOnly)
 	if err != nil {
 		_ = r.rebind(ctx, lookUpNothing)
@@ -94,7 +94,7 @@ func (r *Reloader) rebind(ctx context.Context, scope lookupScope) error {
 		r.options.Figures.Connected.Store(r.session != 0)
 	}
 	r.options.Instances.DropUnneeded(needed) // not those of before: a fetch may still use that snapshot
-	r.options.Upstream.Serve(snap.Series, snap.OlderSamples)
+	r.options.Upstream.SetSeries(snap.Series, snap.OlderSamples)
 	r.announceChanges(snap, before)
 	snap.Report(r.log, before.Snapshot, len(r.config.Failures))
 	r.saveIdentities()
@@ -127,7 +127,7 @@ func (r *Reloader) usedNames() iter.Seq[string] {
 func (r *Reloader) buildSnapshot(before *Snapshot) *Snapshot {
 	in := served.Input{
 		Config: r.config, IDs: r.ids, OwnEntries: control.Entries(r.options.Domain), ProtectedNodes: r.options.ProtectedNodes,
-		MaxOperands: upstream.MaxPart,
+		MaxOperands: upstream.MaxOperands,
 	}
 	if c := r.metadata.Catalog; c != nil {
 		in.Catalog = c

@@ -22,13 +22,13 @@ func (u *Upstream) NameAgents(ctx context.Context) {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.agents = names
+	u.agentNames = names
 }
 
 // Agents lists what is known of the agents that were asked for operands, and calls shown with each and whether it is left alone for now until that returns false.
 func (u *Upstream) Agents(now time.Time, shown func(a *agents.Agent, resting bool) bool) {
 	u.mu.Lock()
-	list := u.asked.List(u.agents)
+	list := u.agentTable.List(u.agentNames)
 	resting := make([]bool, len(list))
 	for i := range list {
 		resting[i] = u.slow.Resting(now, slow.AgentBudget(slow.Values, list[i].Domain))

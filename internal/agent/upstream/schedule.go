@@ -26,14 +26,14 @@ type Planned = predict.Timer[[]*Series]
 
 // schedule is when to sample: for all that is planned, and to keep series with a history warm.
 type schedule struct {
-	planned predict.Timers[[]*Series]
-	next    time.Time // when follow looks again
-	latest  time.Time // when it looks again if nothing that is planned is due; zero: it does not run yet
-	warm    time.Duration
-	keep    []*Series // to be kept warm
-	tick    time.Time // when to sample these next; zero: never
-	second  time.Time // when to sample those of them that have been sampled only once for that; zero: all have been
-	due     []*Series // scratch space of follow
+	planned      predict.Timers[[]*Series]
+	nextRun      time.Time // when follow looks again
+	latestRun    time.Time // when it looks again if nothing that is planned is due; zero: it does not run yet
+	warmInterval time.Duration
+	warmSeries   []*Series // to be kept warm
+	nextWarm     time.Time // when to sample these next; zero: never
+	secondWarm   time.Time // when to sample those of them that have been sampled only once for that; zero: all have been
+	due          []*Series // scratch space of follow
 }
 
 // Plan says when to sample some series, which nobody may change, in place of what was planned before.
@@ -42,9 +42,9 @@ func (u *Upstream) Plan(p *Planned, plan predict.Schedule, series []*Series) {
 	defer u.mu.Unlock()
 	s := &u.schedule
 	s.planned.Set(p, plan, series)
-	next := earliest(s.latest, s.planned.Next())
-	if moved := next.Sub(s.next); moved < -predict.TimerSlack || moved > moreSlack {
-		s.next = next
+	next := earliest(s.latestRun, s.planned.Next())
+	if moved := next.Sub(s.nextRun); moved < -predict.TimerSlack || moved > moreSlack {
+		s.nextRun = next
 		u.timer.Reset(next.Sub(u.now()))
 	}
 }
@@ -59,24 +59,24 @@ func (u *Upstream) Unplan(p *Planned) {
 // keepWarm sets the series that are sampled twice in every interval, whoever asks.
 func (u *Upstream) keepWarm(series []*Series) {
 	s := &u.schedule
-	if s.warm == 0 {
+	if s.warmInterval == 0 {
 		return
 	}
 	now := u.now()
-	s.keep, s.second = series, now.Add(secondSample)
-	if s.second.Before(s.next) {
-		s.next = s.second
+	s.warmSeries, s.secondWarm = series, now.Add(secondSample)
+	if s.secondWarm.Before(s.nextRun) {
+		s.nextRun = s.secondWarm
 		u.timer.Reset(secondSample)
 	}
-	u.retain(now, 1)
+	u.retainSamples(now, 1)
 }
 
-// retain asks for a new sample, to be kept, of each series to be kept warm that has fewer than some kept ones. That of an
+// retainSamples asks for a new sample, to be kept, of each series to be kept warm that has fewer than some kept ones. That of an
 // agent that backs off is the next one, whoever asks for it.
-func (u *Upstream) retain(now time.Time, fewer int) {
-	wanted := make([]*Series, 0, len(u.schedule.keep))
+func (u *Upstream) retainSamples(now time.Time, fewer int) {
+	wanted := make([]*Series, 0, len(u.schedule.warmSeries))
 	n := operand.Need{Gap: MinGap}
-	for _, s := range u.schedule.keep {
+	for _, s := range u.schedule.warmSeries {
 		switch {
 		case len(s.Kept) >= fewer:
 		case s.Fresh(now, n):
@@ -86,15 +86,15 @@ func (u *Upstream) retain(now time.Time, fewer int) {
 			wanted = append(wanted, s)
 		}
 	}
-	u.ask(now, n, wanted...)
+	u.enqueueStale(now, n, wanted...)
 }
 
-// follow samples when something is planned and what is to be kept warm, and looks after what only time shows, until ctx
+// runSchedule samples when something is planned and what is to be kept warm, and looks after what only time shows, until ctx
 // ends.
-func (u *Upstream) follow(ctx context.Context) {
+func (u *Upstream) runSchedule(ctx context.Context) {
 	defer u.timer.Stop()
 	for {
-		u.Look(u.now())
+		u.RunDue(u.now())
 		select {
 		case <-ctx.Done():
 			return
@@ -103,19 +103,19 @@ func (u *Upstream) follow(ctx context.Context) {
 	}
 }
 
-// Look, which Run calls, does what is due and sets the time at which follow looks again.
-func (u *Upstream) Look(now time.Time) {
+// RunDue, which Run calls, does what is due and sets the time at which follow looks again.
+func (u *Upstream) RunDue(now time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	s := &u.schedule
 	switch {
-	case s.warm == 0:
-	case !now.Before(s.tick):
-		s.tick = now.Add(s.warm)
-		u.retain(now, math.MaxInt)
-	case !s.second.IsZero() && !now.Before(s.second):
-		s.second = time.Time{}
-		u.retain(now, 2)
+	case s.warmInterval == 0:
+	case !now.Before(s.nextWarm):
+		s.nextWarm = now.Add(s.warmInterval)
+		u.retainSamples(now, math.MaxInt)
+	case !s.secondWarm.IsZero() && !now.Before(s.secondWarm):
+		s.secondWarm = time.Time{}
+		u.retainSamples(now, 2)
 	}
 	u.forgetSamples(now)
 	u.sender.CloseOverdue(now)
@@ -123,10 +123,10 @@ func (u *Upstream) Look(now time.Time) {
 	for at := s.planned.Next(); !at.IsZero() && !at.After(now.Add(predict.Lead/2)); at = s.planned.Next() {
 		due = append(due, s.planned.Advance(now)...) // one fetch for those due together
 	}
-	s.latest = earliest(now.Add(idleCheck), s.tick, s.second)
-	s.next = earliest(s.latest, s.planned.Next())
-	u.timer.Reset(s.next.Sub(now))
-	u.ask(now, operand.Need{Gap: MinGap}, due...)
+	s.latestRun = earliest(now.Add(idleCheck), s.nextWarm, s.secondWarm)
+	s.nextRun = earliest(s.latestRun, s.planned.Next())
+	u.timer.Reset(s.nextRun.Sub(now))
+	u.enqueueStale(now, operand.Need{Gap: MinGap}, due...)
 	clear(due)
 	s.due = due
 }

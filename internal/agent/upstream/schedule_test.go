@@ -40,7 +40,7 @@ func newScheduling(interval time.Duration) *scheduling {
 	s.clock = s.start
 	s.Upstream, _ = bare(func() time.Time { return s.clock }, func(o *Options) { o.Interval = interval })
 	s.sender = busy{}
-	s.Look(s.clock)
+	s.RunDue(s.clock)
 	return s
 }
 
@@ -53,11 +53,11 @@ func (s *scheduling) fetch(h *predict.Predictor, p *Planned, series ...*Series) 
 func (s *scheduling) pass(d time.Duration) {
 	s.come()
 	end := s.clock.Add(d)
-	for next := s.schedule.next; !next.After(end); next = s.schedule.next {
+	for next := s.schedule.nextRun; !next.After(end); next = s.schedule.nextRun {
 		if next.After(s.clock) {
 			s.clock = next
 		}
-		s.Look(s.clock)
+		s.RunDue(s.clock)
 		s.looks++
 		s.come()
 	}
@@ -153,7 +153,7 @@ func TestKeepWarm(t *testing.T) {
 	s := newScheduling(20 * time.Second)
 	s.pass(time.Second)
 	deep, flat := seriesOf(loadID), seriesOf(countID)
-	s.Serve([]*Series{deep, flat}, []int{1, 0})
+	s.SetSeries([]*Series{deep, flat}, []int{1, 0})
 	var p Planned
 	s.Plan(&p, predict.AfterLookup(s.clock), []*Series{flat}) // so it looks when it is not time for that, too
 	s.pass(20 * time.Millisecond)
@@ -166,13 +166,13 @@ func TestKeepWarm(t *testing.T) {
 	assert.Empty(t, flat.Kept)
 
 	fresh := seriesOf(binID)
-	s.Serve([]*Series{deep, fresh}, []int{1, 1})
+	s.SetSeries([]*Series{deep, fresh}, []int{1, 1})
 	s.pass(secondSample)
 	for _, w := range s.wants {
 		assert.Equal(t, []*Series{fresh}, w.series, "what was never sampled for that")
 	}
 	assert.Equal(t, []time.Duration{36 * time.Second, 36*time.Second + secondSample}, s.times())
-	s.Serve([]*Series{deep}, []int{0})
+	s.SetSeries([]*Series{deep}, []int{0})
 	s.pass(time.Minute)
 	assert.Empty(t, s.times())
 	assert.Empty(t, deep.Kept)
@@ -181,7 +181,7 @@ func TestKeepWarm(t *testing.T) {
 // Idle means idle, but connections are looked after even when nobody fetches.
 func TestNothingIsSampledForNobody(t *testing.T) {
 	s := newScheduling(0)
-	s.Serve([]*Series{seriesOf(loadID)}, []int{1})
+	s.SetSeries([]*Series{seriesOf(loadID)}, []int{1})
 	s.looks = 0
 	s.pass(10*idleCheck + 1)
 	assert.Equal(t, 10, s.looks)
@@ -195,7 +195,7 @@ func TestFollow(t *testing.T) {
 		u.sender = busy{}
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
-		running.Go(func() { u.follow(ctx) })
+		running.Go(func() { u.runSchedule(ctx) })
 		waiting := func() []*Series {
 			synctest.Wait()
 			u.mu.Lock()
@@ -204,7 +204,7 @@ func TestFollow(t *testing.T) {
 		}
 		assert.Empty(t, waiting())
 		deep, planned := seriesOf(countID), seriesOf(loadID)
-		u.Serve([]*Series{deep, planned}, []int{1, 0})
+		u.SetSeries([]*Series{deep, planned}, []int{1, 0})
 		forget := func() {
 			u.mu.Lock()
 			defer u.mu.Unlock()

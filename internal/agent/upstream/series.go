@@ -15,28 +15,28 @@ type Series struct {
 	// What each fetch looks at comes first: that is little memory.
 	descs []pdu.Desc // of the operands; immutable
 	queue.Member
-	unsure bool // the last sample was left out: agents of others in the fetch took long, and nobody knows when these answered
+	ambiguous bool // the last sample was left out: agents of others in the fetch took long, and nobody knows when these answered
 	operand.Recent
-	excess *excess // nil: few have any
-	ticks  bool    // Sampled is to tell of the next sample
+	oversize *oversize // nil: few have any
+	ticks    bool      // Sampled is to tell of the next sample
 
 	domains []int         // of the operands; immutable
 	agents  []slow.Budget // of the operands; immutable
 }
 
-// excess is what a series was too much for.
-type excess struct {
-	tooLong    time.Time // when the answer for its operands alone was too long
-	excused    time.Time // since when it is not asked for, because of that
-	complained bool      // that is logged
+// oversize is what a series was too much for.
+type oversize struct {
+	lastTooLong time.Time // when the answer for its operands alone was too long
+	since       time.Time // since when it is not asked for, because of that
+	logged      bool      // that is logged
 }
 
-// tooMuch is the excess of a series that has some from now on.
-func (s *Series) tooMuch() *excess {
-	if s.excess == nil {
-		s.excess = &excess{}
+// oversizeState is the excess of a series that has some from now on.
+func (s *Series) oversizeState() *oversize {
+	if s.oversize == nil {
+		s.oversize = &oversize{}
 	}
-	return s.excess
+	return s.oversize
 }
 
 // NewSeries makes a series of operands, which nobody may change.
@@ -74,15 +74,15 @@ func (u *Upstream) State(s *Series, now time.Time) (latest *operand.Sample, rest
 	return s.Latest, u.slow.Resting(now, s.agents...)
 }
 
-// Kept appends to dst the samples of a series that are kept for first fetches, newest first.
-func (u *Upstream) Kept(dst []*operand.Sample, s *Series) []*operand.Sample {
+// Retained appends to dst the samples of a series that are kept for first fetches, newest first.
+func (u *Upstream) Retained(dst []*operand.Sample, s *Series) []*operand.Sample {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return append(dst, s.Kept...)
 }
 
-// Taken is when the last sample of a series was taken, which may be too old to be served; zero: there was none.
-func (u *Upstream) Taken(s *Series) time.Time {
+// LastSampled is when the last sample of a series was taken, which may be too old to be served; zero: there was none.
+func (u *Upstream) LastSampled(s *Series) time.Time {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return s.Taken
@@ -97,8 +97,8 @@ func (u *Upstream) Store(sample *operand.Sample, series ...*Series) {
 	}
 }
 
-// Keep says whether the next sample of series is to be kept for first fetches.
-func (u *Upstream) Keep(keep bool, series ...*Series) {
+// RetainNext says whether the next sample of series is to be kept for first fetches.
+func (u *Upstream) RetainNext(keep bool, series ...*Series) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, s := range series {
@@ -116,10 +116,10 @@ func (s *Series) Size() int {
 
 // forgetSamples lets go of samples that are too old to be served, now and then.
 func (u *Upstream) forgetSamples(now time.Time) {
-	if now.Sub(u.cleared) < ForgetGap {
+	if now.Sub(u.lastForget) < ForgetGap {
 		return
 	}
-	u.cleared = now
+	u.lastForget = now
 	for _, s := range u.series {
 		s.Forget(now, u.options.Interval)
 	}

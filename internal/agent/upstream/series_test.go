@@ -111,7 +111,7 @@ func TestWantWithoutConnections(t *testing.T) {
 	check(s, time.Now())
 }
 
-// Fetches have MaxPart operands at most, and all of one metric.
+// Fetches have MaxOperands operands at most, and all of one metric.
 func TestPartsOfAFetch(t *testing.T) {
 	a, b, c, d := many(100, 2500), many(200, 2500), many(300, 1000), many(300, 1500)
 	for _, row := range []struct {
@@ -122,8 +122,8 @@ func TestPartsOfAFetch(t *testing.T) {
 		{"all in one", [][]pdu.PMID{c, {loadID}, {countID, loadID}}, []int{1002}},
 		{"two parts", [][]pdu.PMID{a, b, d}, []int{2500, 4000}},
 		{"few values do not wait", [][]pdu.PMID{a, b, c}, []int{2500, 2500, 1000}},
-		{"as many as can be", [][]pdu.PMID{many(100, MaxPart), {loadID}}, []int{MaxPart, 1}},
-		{"a metric with too many", [][]pdu.PMID{{loadID}, many(100, MaxPart+1), {countID}}, []int{2, MaxPart + 1}},
+		{"as many as can be", [][]pdu.PMID{many(100, MaxOperands), {loadID}}, []int{MaxOperands, 1}},
+		{"a metric with too many", [][]pdu.PMID{{loadID}, many(100, MaxOperands+1), {countID}}, []int{2, MaxOperands + 1}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			u := newRelay(t)
@@ -169,13 +169,13 @@ func TestDetachForgetsWhatIsUnderWay(t *testing.T) {
 // Fetches that are shorter because an answer was too long grow again.
 func TestFetchesGrowAgain(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
-	p := part{now: MaxPart}
-	p.halve(MaxPart, now)
-	p.halve(MaxPart, now)
-	assert.Equal(t, MaxPart/2, p.at(now), "of the longest that was too long")
+	p := fetchSize{operands: MaxOperands}
+	p.halve(MaxOperands, now)
+	p.halve(MaxOperands, now)
+	assert.Equal(t, MaxOperands/2, p.sizeAt(now), "of the longest that was too long")
 	p.halve(1, now)
-	assert.Equal(t, 1, p.at(now.Add(partRetry)))
-	assert.Equal(t, MaxPart, p.at(now.Add(partRetry+1)))
+	assert.Equal(t, 1, p.sizeAt(now.Add(oversizeTime)))
+	assert.Equal(t, MaxOperands, p.sizeAt(now.Add(oversizeTime+1)))
 }
 
 // What a sample is good for depends on who asks, and when.
@@ -368,8 +368,8 @@ func TestSamplesToBeKept(t *testing.T) {
 	}
 	enough.Retain()
 	fresh.Push(&operand.Sample{Taken: now})
-	s.schedule.keep = []*Series{coming, fresh, enough}
-	s.retain(now, 1)
+	s.schedule.warmSeries = []*Series{coming, fresh, enough}
+	s.retainSamples(now, 1)
 	assert.Empty(t, coming.Kept)
 	assert.Equal(t, operand.Kept{fresh.Latest}, fresh.Kept)
 	assert.Len(t, enough.Kept, 1)
@@ -396,7 +396,7 @@ func TestTooManyInstances(t *testing.T) {
 	take := func() *operand.Sample {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return s.sample(result(t, time.Unix(1, 0), many, one), time.Now(), time.Now(), asked)
+		return s.makeSample(result(t, time.Unix(1, 0), many, one), time.Now(), time.Now(), asked)
 	}
 	for range 2 {
 		made := take()
@@ -418,15 +418,15 @@ func TestSamplesDoNotContinueOverAReconnect(t *testing.T) {
 	u := newRelay(t)
 	s := newFetching(t, u.Address, 2)
 	f := seriesOf(loadID)
-	s.Serve([]*Series{f}, []int{1})
-	s.Keep(true, f)
+	s.SetSeries([]*Series{f}, []int{1})
+	s.RetainNext(true, f)
 	s.Want(time.Now(), operand.Need{Gap: MinGap}, f)
 	s.sampled(f)
 	old := s.newest(f)
-	assert.NotEmpty(t, s.Kept(nil, f))
+	assert.NotEmpty(t, s.Retained(nil, f))
 	s.pool.EndSession()
 	s.readers.Wait()
-	assert.Empty(t, s.Kept(nil, f))
+	assert.Empty(t, s.Retained(nil, f))
 	s.join(u.Address, 5)
 	s.Want(time.Now(), operand.Need{After: time.Now()}, f)
 	eventually(t, "a sample", func() bool { return s.newest(f) != old })
@@ -477,23 +477,23 @@ func TestAnswerThatIsTooLongAlone(t *testing.T) {
 	too := func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.tooLongAlone(one, logrus.Fields{}, now)
+		s.recordOversize(one, logrus.Fields{}, now)
 	}
-	s.part.halve(2, now)
+	s.fetchSize.halve(2, now)
 	too()
 	assert.Nil(t, one.Latest, "once may be a lie")
 	assert.True(t, one.Waiting)
 	too()
 	require.NotNil(t, one.Latest)
 	assert.Equal(t, pdu.ErrTooBig, one.Latest.Values(countID, new(int32)).Code)
-	assert.Equal(t, MaxPart, s.part.at(now))
+	assert.Equal(t, MaxOperands, s.fetchSize.sizeAt(now))
 	assert.Len(t, hook.AllEntries(), 1)
-	assert.True(t, s.excused(one, now.Add(partRetry-1)))
-	assert.False(t, s.excused(one, now.Add(partRetry)), "it is tried again")
+	assert.True(t, s.pushOversize(one, now.Add(oversizeTime-1)))
+	assert.False(t, s.pushOversize(one, now.Add(oversizeTime)), "it is tried again")
 	too()
 	too()
 	assert.Len(t, hook.AllEntries(), 1, "logged once")
-	s.Serve([]*Series{one}, []int{0})
-	s.ForgetTooLong()
-	assert.False(t, s.excused(one, now), "or after a reload")
+	s.SetSeries([]*Series{one}, []int{0})
+	s.ForgetOversize()
+	assert.False(t, s.pushOversize(one, now), "or after a reload")
 }

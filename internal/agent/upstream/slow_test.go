@@ -107,7 +107,7 @@ func TestSampleOfAnUnknownTime(t *testing.T) {
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.store(asked, pool.Answer{Columns: res, Began: now.Add(-took), Arrived: now, PMCDTime: took, AgentTime: took})
+		s.storeAnswer(asked, pool.Answer{Columns: res, Began: now.Add(-took), Arrived: now, PMCDTime: took, AgentTime: took})
 	}
 	answered(ms)
 	first := deep.Latest
@@ -116,7 +116,7 @@ func TestSampleOfAnUnknownTime(t *testing.T) {
 	assert.Same(t, first, deep.Latest)
 	assert.NotSame(t, first, flat.Latest, "it is of now")
 	assert.Same(t, flat.Latest, both.Latest, "its own agents took long")
-	assert.Equal(t, []*Series{deep}, s.unsure)
+	assert.Equal(t, []*Series{deep}, s.ambiguous)
 	answered(slow.Long)
 	assert.NotSame(t, first, deep.Latest, "better than none")
 }
@@ -219,7 +219,7 @@ func TestOnlyOperandsAreSlow(t *testing.T) {
 			s.slow.Charge(slow.Request{Budgets: slow.Budgets([]int{d}), AgentTime: second, Ended: now})
 		}
 	}
-	s.Serve([]*Series{seriesOf(loadID)}, []int{0})
+	s.SetSeries([]*Series{seriesOf(loadID)}, []int{0})
 	left := slices.Collect(maps.Keys(s.slow))
 	assert.ElementsMatch(t, []slow.Budget{slow.AgentBudget(slow.Values, 60), slow.AgentBudget(slow.Values, 70)}, left, "70 has to rest first")
 	assert.EqualValues(t, 2, s.figures.SlowAgents.Load())

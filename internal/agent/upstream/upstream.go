@@ -50,28 +50,28 @@ type Upstream struct {
 	pool   *pool.Pool
 	sender sender // the pool
 
-	ready   chan struct{} // there are Events
-	sampled chan struct{} // see Tick
+	ready       chan struct{} // there are Events
+	tickSampled chan struct{} // see Tick
 
 	timer *time.Timer                                                    // of the schedule
 	next  func(now time.Time, forAll, forSlow bool) (pool.Request, bool) // nextFetch
 
 	mu *pool.Lock // that of the pool; guards all that follows, series and what the schedule follows
 
-	changed map[pdu.InDom]struct{} // of Events.Instances
-	unsure  []*Series              // scratch space: to be asked for again
+	changed   map[pdu.InDom]struct{} // of Events.Instances
+	ambiguous []*Series              // scratch space: to be asked for again
 
-	queue queue.Queue[*Series]
-	slow  slow.States // which the pool writes
-	part  part
+	queue     queue.Queue[*Series]
+	slow      slow.States // which the pool writes
+	fetchSize fetchSize
 
-	series   []*Series // of the operands that are served
-	maker    *operand.Maker
-	agents   map[int]string        // names of pmcd's agents, by domain; see NameAgents
-	asked    agents.Table          // what its agents were asked for
-	cleared  time.Time             // when samples were last forgotten
-	excess   map[pdu.PMID]struct{} // operands of which is logged that they have too many instances
-	schedule schedule
+	series     []*Series // of the operands that are served
+	maker      *operand.Maker
+	agentNames map[int]string        // names of pmcd's agents, by domain; see NameAgents
+	agentTable agents.Table          // what its agents were asked for
+	lastForget time.Time             // when samples were last forgotten
+	logged     map[pdu.PMID]struct{} // operands of which is logged that they have too many instances
+	schedule   schedule
 }
 
 // sender is the part of a pool that is used with the lock.
@@ -93,13 +93,13 @@ func New(o Options) *Upstream {
 	known := make(slow.States)
 	u := &Upstream{
 		options: o, log: o.Log, figures: o.Figures, now: o.Now, mu: pool.NewLock(o.Log),
-		ready: make(chan struct{}, 1), sampled: make(chan struct{}, 1), timer: time.NewTimer(idleCheck),
-		slow: known, queue: queue.New[*Series](known), part: part{now: MaxPart}, maker: operand.NewMaker(o.Names, o.Now()),
-		asked:  make(agents.Table),
-		excess: make(map[pdu.PMID]struct{}), changed: make(map[pdu.InDom]struct{}),
+		ready: make(chan struct{}, 1), tickSampled: make(chan struct{}, 1), timer: time.NewTimer(idleCheck),
+		slow: known, queue: queue.New[*Series](known), fetchSize: fetchSize{operands: MaxOperands}, maker: operand.NewMaker(o.Names, o.Now()),
+		agentTable: make(agents.Table),
+		logged:     make(map[pdu.PMID]struct{}), changed: make(map[pdu.InDom]struct{}),
 	}
 	u.next = u.nextFetch
-	u.schedule.warm = o.Interval / operand.PerInterval
+	u.schedule.warmInterval = o.Interval / operand.PerInterval
 	u.pool = pool.New(pool.Options{
 		Dial: o.Dial, Limit: o.Answer, Lock: u.mu, Slow: known, Ready: u.ready,
 		Answered: u.answered, Free: u.send, Disconnected: u.disconnected,
@@ -113,7 +113,7 @@ func New(o Options) *Upstream {
 func (u *Upstream) Run(ctx context.Context) {
 	var tasks sync.WaitGroup
 	tasks.Go(func() { u.pool.Run(ctx) })
-	tasks.Go(func() { u.follow(ctx) })
+	tasks.Go(func() { u.runSchedule(ctx) })
 	tasks.Wait()
 }
 
@@ -156,20 +156,20 @@ func (u *Upstream) Announce(own pdu.PMID) bool {
 	return u.pool.SendAnywhere(f, u.now())
 }
 
-// ForgetTooLong has everything asked for again whose answer was too long.
-func (u *Upstream) ForgetTooLong() {
+// ForgetOversize has everything asked for again whose answer was too long.
+func (u *Upstream) ForgetOversize() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.part.now = MaxPart
+	u.fetchSize.operands = MaxOperands
 	for _, s := range u.series {
-		s.excess = nil
+		s.oversize = nil
 	}
 }
 
-// Serve says which series are served from now on, and how many older samples each needs. Those that need any
+// SetSeries says which series are served from now on, and how many older samples each needs. Those that need any
 // are kept warm. Those that never were are sampled now and again soon after: contexts that have fetched them from an
 // agent before us, or another, find a value at once.
-func (u *Upstream) Serve(series []*Series, older []int) {
+func (u *Upstream) SetSeries(series []*Series, older []int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.queue.ForgetBatches()

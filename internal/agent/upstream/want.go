@@ -20,7 +20,7 @@ type fetch = queue.Fetch[*Series]
 func (u *Upstream) Want(now time.Time, n operand.Need, series ...*Series) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.ask(now, n, series...)
+	u.enqueueStale(now, n, series...)
 }
 
 // Tick is Want, and has Sampled tell when a sample of any of the series has come.
@@ -30,11 +30,11 @@ func (u *Upstream) Tick(now time.Time, n operand.Need, series ...*Series) {
 	for _, s := range series {
 		s.ticks = true
 	}
-	u.ask(now, n, series...)
+	u.enqueueStale(now, n, series...)
 }
 
 // Sampled has something when a sample has come that Tick has asked for.
-func (u *Upstream) Sampled() <-chan struct{} { return u.sampled }
+func (u *Upstream) Sampled() <-chan struct{} { return u.tickSampled }
 
 // Fresh reports whether a series has a sample that is new enough.
 func (u *Upstream) Fresh(now time.Time, n operand.Need, s *Series) bool {
@@ -50,13 +50,13 @@ func (u *Upstream) Awaiting(series []*Series) bool {
 	return slices.ContainsFunc(series, func(s *Series) bool { return !s.Idle() })
 }
 
-// ask is Want for who has the lock.
-func (u *Upstream) ask(now time.Time, n operand.Need, series ...*Series) {
+// enqueueStale is Want for who has the lock.
+func (u *Upstream) enqueueStale(now time.Time, n operand.Need, series ...*Series) {
 	if !u.sender.Connected() {
 		return
 	}
 	if u.queue.Add(series, func(s *Series) bool {
-		return s != nil && s.Idle() && !s.Constant() && !s.Fresh(now, n) && !u.slow.Resting(now, s.agents...) && !u.excused(s, now)
+		return s != nil && s.Idle() && !s.Constant() && !s.Fresh(now, n) && !u.slow.Resting(now, s.agents...) && !u.pushOversize(s, now)
 	}) {
 		u.send(now)
 	}
@@ -73,5 +73,5 @@ func (u *Upstream) send(now time.Time) {
 
 // nextFetch is the next one for the pool to send.
 func (u *Upstream) nextFetch(now time.Time, forAll, forSlow bool) (pool.Request, bool) {
-	return u.queue.Next(forAll, forSlow, u.part.at(now))
+	return u.queue.Next(forAll, forSlow, u.fetchSize.sizeAt(now))
 }
