@@ -9,8 +9,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// chargeAgents puts down to the agents of a request what time of pmcd it took, and notes it in the answer. pmcd does one thing at a
-// time, and does not ask us for anything while it works on a fetch.
+// chargeAgents computes the times of an answer, and charges the agents of the request.
 func (p *Pool) chargeAgents(c *connection, a *Answer) {
 	a.Began, a.PMCDTime, a.AgentTime = p.slow.RecordFetch(c.sent, a.Columns.Time, a.Arrived)
 	p.figures.UpstreamBusy.Add(int64(a.PMCDTime))
@@ -19,7 +18,8 @@ func (p *Pool) chargeAgents(c *connection, a *Answer) {
 		return
 	}
 	for i := range a.Columns.Sets {
-		if domain := a.Columns.Sets[i].PMID.Domain(); a.Columns.Sets[i].Code >= 0 && !slices.Contains(r.HaveValues, domain) {
+		set := &a.Columns.Sets[i]
+		if domain := set.PMID.Domain(); set.Code >= 0 && !slices.Contains(r.HaveValues, domain) {
 			r.HaveValues = append(r.HaveValues, domain)
 		}
 	}
@@ -27,7 +27,7 @@ func (p *Pool) chargeAgents(c *connection, a *Answer) {
 	p.logSlowAgents(r, slowed, recovered)
 }
 
-// lookupGate is that of the connection that is not for fetches: what is looked up there is charged, too.
+// lookupGate is the gate of the connection for look-ups: it refuses those for resting agents, and charges the others.
 type lookupGate struct{ *Pool }
 
 // Ask implements [pmapi.Gate].
@@ -44,7 +44,7 @@ func (p lookupGate) Answered(req pdu.Message, code pdu.Code) {
 	p.logSlowAgents(p.slow.RecordReply(req, code, p.now()))
 }
 
-// logSlowAgents tells of agents that are slow from now on, and of those that are no more.
+// logSlowAgents logs which agents are slow from now on, and which are not any more.
 func (p *Pool) logSlowAgents(r slow.Request, slowed, recovered []slow.Budget) {
 	remark := func(level logrus.Level, of slow.Budget, text string) {
 		p.mu.Remark(level, logrus.Fields{"domain": of, "request": of.Kind, "duration": r.AgentTime}, text)

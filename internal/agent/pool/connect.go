@@ -12,46 +12,44 @@ import (
 )
 
 const (
-	// connections is how many there are for fetches. Several, because each has one request at a
-	// time: a second one behind it would be answered a round of pmcd later (docs/pmcd.md b.2). The
-	// last one is for slow agents.
+	// connections is the number of connections for fetches. Each has one request at a time, because a second one behind
+	// it would be answered a round of pmcd later (docs/pmcd.md b.2). The last one is for agents in quarantine.
 	connections = 5
 
-	// greetTimeout is how long a connection to pmcd may take: it greets nobody while it starts
-	// its agents, us among them.
+	// greetTimeout is the time that connecting to pmcd may take: pmcd greets nobody while it starts its agents, us
+	// among them.
 	greetTimeout = time.Minute
 
-	// Attempts to connect start at firstRetry and slow down to lastRetry, to deniedRetry where
-	// pmcd says that we may not.
+	// Attempts to connect are firstRetry apart at first and lastRetry at last, or deniedRetry if pmcd denies access.
 	firstRetry  = 50 * time.Millisecond
 	lastRetry   = 2 * time.Second
 	deniedRetry = time.Minute
 
-	// slotPatience is how long to wait for pmcd to tell the slot of a new connection: it has done so
-	// before it answers there, but on the pipe.
-	slotPatience = 200 * time.Millisecond
+	// slotTimeout is the time to wait for the slot of a new connection. pmcd sends it on the pipe, before it answers on
+	// the connection, but the request loop may read it later.
+	slotTimeout = 200 * time.Millisecond
 
-	// moveGap is the pause before a connection is made anew for a lower slot: clients come and go
-	// together. moveTimeout is how long that may take.
+	// moveGap is the pause before a connection is replaced by one in a lower slot, since clients come and go together.
+	// moveTimeout is the time that dialling it may take.
 	moveGap     = 50 * time.Millisecond
 	moveTimeout = 5 * time.Second
 )
 
-// pmcd serves its clients in the order of their slots in its table, so that a request of ours comes
-// before that of a client who has asked us something just before, if our slot is the lower one. A new
-// connection gets the lowest slot that is free. Over a unix socket pmcd tells its agents the
-// process identifier of each client, ours too (docs/pmcd.md b.6).
-
+// unknownSlot is the slot of a connection whose slot pmcd has not sent.
+//
+// pmcd serves its clients in the order of their slots in its table. A client asks us for a name, we send a fetch, the
+// client sends its own: if our slot is the lower one, ours is served first. A new connection gets the lowest slot that
+// is free. pmcd tells its agents the slots of all clients, ours too (docs/pmcd.md b.6).
 const unknownSlot = 1 << 30
 
-// todo is what Run has to do.
+// todo says what Run has to do.
 type todo struct {
-	lost      error // the session has ended, because of that
-	refill    bool  // a connection was given up that the others do without
-	lowerSlot bool  // a lower slot has fallen free
+	lost      error // why the session has ended; nil: it has not
+	refill    bool  // a connection was closed, and the session goes on
+	lowerSlot bool  // a lower slot has become free
 }
 
-// RecordSlot is told the slot of a connection of ours.
+// RecordSlot records the slot of a new connection of ours.
 func (p *Pool) RecordSlot(slot int) {
 	select {
 	case p.newSlots <- slot:
@@ -59,7 +57,7 @@ func (p *Pool) RecordSlot(slot int) {
 	}
 }
 
-// RecordFreedSlot is told that a client of pmcd has gone from a slot.
+// RecordFreedSlot records that a client of pmcd has left a slot.
 func (p *Pool) RecordFreedSlot(slot int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,7 +67,7 @@ func (p *Pool) RecordFreedSlot(slot int) {
 	}
 }
 
-// loseSession ends the session.
+// loseSession has Run end the session.
 func (p *Pool) loseSession(err error) {
 	if p.todo.lost == nil {
 		p.todo.lost = err
@@ -77,7 +75,7 @@ func (p *Pool) loseSession(err error) {
 	wait.Signal(p.wake)
 }
 
-// Run makes connections, again and again, until ctx ends. It returns when all that it started has ended.
+// Run keeps the pool connected until ctx ends. It returns when all goroutines that it has started have ended.
 func (p *Pool) Run(ctx context.Context) {
 	retry, trouble := wait.Backoff{Least: firstRetry}, ""
 	for {
@@ -88,7 +86,7 @@ func (p *Pool) Run(ctx context.Context) {
 		p.mu.Lock()
 		usable := p.usable
 		p.mu.Unlock()
-		if usable { // where nothing can be looked up it is tried again ever more slowly
+		if usable { // or pmcd accepts connections and answers nothing: the pauses grow
 			retry.Reset()
 			trouble = ""
 		}
@@ -108,7 +106,7 @@ func (p *Pool) Run(ctx context.Context) {
 	}
 }
 
-// runSession is the life of one set of connections. It returns why that has ended, or could not begin.
+// runSession dials all connections and looks after them. It returns why the session has ended, or could not begin.
 func (p *Pool) runSession(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -147,7 +145,7 @@ func (p *Pool) runSession(ctx context.Context) error {
 	}
 }
 
-// BeginSession begins a session, with the connection that is not for fetches.
+// BeginSession begins a session with the connection for look-ups.
 func (p *Pool) BeginSession(lookups *pmapi.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -159,8 +157,8 @@ func (p *Pool) BeginSession(lookups *pmapi.Conn) {
 	wait.Signal(p.options.Ready)
 }
 
-// Attach adds a connection for fetches that pmcd has in a slot. One of the readers reads from it until ctx ends, it fails or
-// Detach is called.
+// Attach adds a connection for fetches, whose slot it is told, and starts a reader for it. The reader ends when ctx
+// ends or the connection is closed.
 func (p *Pool) Attach(ctx context.Context, readers *sync.WaitGroup, conn *pmapi.Conn, slot int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -169,11 +167,11 @@ func (p *Pool) Attach(ctx context.Context, readers *sync.WaitGroup, conn *pmapi.
 	readers.Go(func() { p.readAnswers(ctx, c) })
 	slices.SortStableFunc(p.conns, func(x, y *connection) int { return x.slot - y.slot })
 	p.spareLast = false
-	p.options.Free(p.now()) // what waits for one that was given up
+	p.options.Free(p.now()) // requests may have waited for a connection that was closed
 }
 
-// retireSlot gives up the connection in a slot as soon as nothing is under way on it, if there is another one. There may be a
-// lower slot for the next, too.
+// retireSlot closes the connection in a slot as soon as it is free, unless it is the only one. Run then looks for a
+// lower slot for the next connection, too.
 func (p *Pool) retireSlot(slot int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -190,7 +188,7 @@ func (p *Pool) retireSlot(slot int) {
 	}
 }
 
-// EndSession ends the session. What its connections had under way is forgotten.
+// EndSession closes all connections. Requests on their way get an empty Answer.
 func (p *Pool) EndSession() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -208,7 +206,7 @@ func (p *Pool) EndSession() {
 	wait.Signal(p.options.Ready)
 }
 
-// highestSlot returns the highest slot of a connection, 0 if none is known.
+// highestSlot returns the highest slot of a connection, 0 if that is not known.
 func (p *Pool) highestSlot() int {
 	if n := len(p.conns); n > 0 && p.conns[n-1].slot != unknownSlot {
 		return p.conns[n-1].slot
@@ -216,8 +214,10 @@ func (p *Pool) highestSlot() int {
 	return 0
 }
 
-// dial makes a connection and finds out its slot, if pmcd tells it soon enough.
-func (p *Pool) dial(ctx context.Context, patience time.Duration, opts ...pmapi.Option) (conn *pmapi.Conn, slot int, err error) {
+// dial makes a connection. It waits for its slot for a time, and returns unknownSlot if pmcd does not send it.
+func (p *Pool) dial(
+	ctx context.Context, slotWait time.Duration, opts ...pmapi.Option,
+) (conn *pmapi.Conn, slot int, err error) {
 	for len(p.newSlots) > 0 {
 		<-p.newSlots
 	}
@@ -228,59 +228,60 @@ func (p *Pool) dial(ctx context.Context, patience time.Duration, opts ...pmapi.O
 	select {
 	case slot = <-p.newSlots:
 		return conn, slot, nil
-	case <-time.After(patience):
+	case <-time.After(slotWait):
 	case <-ctx.Done():
 	}
 	return conn, unknownSlot, nil
 }
 
-// dialMissing makes the connections that there are not: those for fetches first, for low slots in pmcd's table. One that fails
-// meanwhile ends the session.
+// dialMissing dials the connections that are missing. Those for fetches come first, so that they get low slots. An
+// error ends the session.
 func (p *Pool) dialMissing(ctx context.Context, readers *sync.WaitGroup) error {
 	dialling, cancel := context.WithTimeout(ctx, greetTimeout)
 	defer cancel()
 	p.mu.Lock()
 	have, begun := len(p.conns), p.lookupConn != nil
 	p.mu.Unlock()
-	patience := slotPatience
+	slotWait := slotTimeout
 	for ; have < connections; have++ {
-		made, slot, err := p.dial(dialling, patience, p.fetchLimit)
+		made, slot, err := p.dial(dialling, slotWait, p.fetchLimit)
 		if err != nil {
 			return err
 		}
 		if slot == unknownSlot {
-			patience = 0 // it is not this pmcd that we serve, or it tells no slots
+			slotWait = 0 // we do not serve this pmcd, or it sends no slots
 		}
 		p.Attach(ctx, readers, made, slot)
 	}
 	if begun {
 		return nil
 	}
-	made, _, err := p.dial(dialling, patience, pmapi.WithGate(lookupGate{p})) // its slot must not be taken for that of the next one
+	// dial waits for the slot here, too: it must not be taken for that of the next connection.
+	made, _, err := p.dial(dialling, slotWait, pmapi.WithGate(lookupGate{p}))
 	if err == nil {
 		p.BeginSession(made)
 	}
 	return err
 }
 
-// moveToLowerSlot makes the connection with the highest slot anew, if there is a lower one for it.
+// moveToLowerSlot replaces the connection with the highest slot if pmcd gives a new one a lower slot.
 func (p *Pool) moveToLowerSlot(ctx context.Context, readers *sync.WaitGroup) {
 	p.mu.Lock()
-	worst := p.highestSlot()
+	highest := p.highestSlot()
 	p.mu.Unlock()
-	if worst < connections {
-		return // ours and at most one other are below
+	if highest < connections {
+		return // our connections and at most one of others are below
 	}
 	dialling, cancel := context.WithTimeout(ctx, moveTimeout)
 	defer cancel()
-	made, slot, err := p.dial(dialling, slotPatience, p.fetchLimit)
+	made, slot, err := p.dial(dialling, slotTimeout, p.fetchLimit)
 	switch {
 	case err != nil:
 		p.log.WithError(err).Debug("no connection in a lower slot")
-	case slot >= worst:
+	case slot >= highest:
 		_ = made.Close()
 	default:
 		p.Attach(ctx, readers, made, slot)
-		p.retireSlot(worst)
+		p.retireSlot(highest)
 	}
 }

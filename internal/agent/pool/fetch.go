@@ -15,51 +15,52 @@ import (
 	"pmdaderived/pmda/pmapi"
 )
 
-// fetchTimeout is how long a fetch may stay unanswered before its connection is given up. pmcd
-// waits 5 s for each agent that hangs, so this is long.
+// fetchTimeout is the time after which a connection is closed whose request has no answer. It is long, because pmcd
+// waits for 5 s for each agent that hangs.
 const fetchTimeout = time.Minute
 
-// Request is a fetch. Its sender gets it back with the answer.
+// Request is a fetch. Answered gets it back with its outcome.
 type Request interface {
-	// PMIDs are the metrics to fetch.
+	// PMIDs returns the metrics to fetch.
 	PMIDs() []pdu.PMID
 
-	// AddBudgets adds the accounts that the time of pmcd is charged to: none if nobody is.
+	// AddBudgets adds the budgets that are charged for r.AgentTime, none if nobody is charged.
 	AddBudgets(r *slow.Request)
 }
 
 // Answer is the outcome of a request. Without Columns pmcd has refused it, or its connection has ended.
 type Answer struct {
-	Columns  *pmapi.Columns  // valid until the next request is sent
-	Oversize *pdu.FrameError // the answer was longer than Limit, and so its connection has ended; nil: it was not
+	Columns  *pmapi.Columns  // valid until the next request is sent on the connection
+	Oversize *pdu.FrameError // the answer was longer than Options.Limit, so its connection was closed; nil: it was not
 
 	Arrived       time.Time     // when the answer was taken
 	Began         time.Time     // when pmcd began with the request, at the earliest
-	PMCDTime      time.Duration // the time of pmcd that it took
-	AgentTime     time.Duration // the part of Busy that agents can have taken
-	BlockedBefore time.Duration // the time of pmcd that all long requests before took
+	PMCDTime      time.Duration // the time that the request has taken from pmcd
+	AgentTime     time.Duration // the part of PMCDTime that agents can have taken
+	BlockedBefore time.Duration // slow.BlockedTimes.Blocked before the request
 }
 
-// connection is one for fetches, and what is on its way over it. The lock of the pool guards all of it.
+// connection is a connection for fetches, with at most one request on its way. The lock of the pool guards it.
 type connection struct {
 	conn *pmapi.Conn
 	slot int // in pmcd's table of clients; unknownSlot: not known
 
 	request  Request // on its way; nil: none
 	sent     time.Time
-	draining bool // to be ended as soon as it is free
-	closed   bool // closed, and not among those of the pool any more
+	draining bool // to be closed as soon as it is free
+	closed   bool // and not among Pool.conns any more
 	seen     agents.SeenChanges
 }
 
 // free reports whether a request can be sent on a connection.
 func (c *connection) free() bool { return c.request == nil && !c.draining }
 
-// Held reports that Send sends nothing, although there is a connection; with the lock.
+// Held reports whether Send sends nothing, although there is a connection; with the lock.
 func (p *Pool) Held() bool { return p.spareLast }
 
-// Send sends a request on each free connection, as long as next returns one; with the lock. The last connection is for agents in
-// quarantine alone, unless there is no other: next is told for which agents the request may be.
+// Send sends a request on each free connection for which next returns one; with the lock. next is told whether the
+// request may be for all agents, and whether for those in quarantine: the last connection is for these alone, unless it
+// is the only one.
 func (p *Pool) Send(now time.Time, next func(now time.Time, forAll, forSlow bool) (Request, bool)) {
 	if p.spareLast {
 		return
@@ -81,7 +82,7 @@ func (p *Pool) Send(now time.Time, next func(now time.Time, forAll, forSlow bool
 	}
 }
 
-// SendAnywhere sends a request if any connection is free, and reports whether the request is out; with the lock.
+// SendAnywhere sends a request on any free connection, and reports whether it was sent; with the lock.
 func (p *Pool) SendAnywhere(r Request, now time.Time) bool {
 	for _, c := range p.conns {
 		if c.free() {
@@ -102,8 +103,8 @@ func (p *Pool) startFetch(c *connection, r Request, now time.Time) {
 	}
 }
 
-// readAnswers empties a connection's socket, waiting for nothing else: what pmcd writes and nobody reads stops
-// pmcd for everybody.
+// readAnswers takes answers from a connection until it is closed, and waits for nothing else: pmcd stops for everybody
+// if nobody reads what it writes.
 func (p *Pool) readAnswers(ctx context.Context, c *connection) {
 	for {
 		err := c.conn.WaitReadable(ctx)
@@ -123,18 +124,19 @@ func (p *Pool) readAnswers(ctx context.Context, c *connection) {
 	}
 }
 
-// reply is what pmcd says to the request of a connection.
+// reply is the reply of pmcd to the request of a connection.
 type reply struct {
 	conn *connection
-	at   time.Time // by pmcd's clock; zero, and so before all others: it refuses
+	at   time.Time // by pmcd's clock; zero for a refusal, which so comes before all others
 	res  *pmapi.Columns
-	err  error // pmcd refuses, but the connection is good
+	err  error // a refusal; the connection is good
 }
 
-// before compares when pmcd has given answers.
+// before compares the times of replies.
 func (a reply) before(b reply) int { return a.at.Compare(b.at) }
 
-// takeAnswers takes all answers that are there, in the order in which pmcd has given them. It looks at readable, too, which nothing need be under way on; nil: no such connection.
+// takeAnswers takes all answers that have arrived, in the order in which pmcd has sent them, and then sends what waits.
+// It also reads from the connection readable, if it is not nil, without a request on its way: pmcd may have closed it.
 func (p *Pool) takeAnswers(readable *connection) {
 	p.replies = p.replies[:0]
 	for i := 0; i < len(p.conns); i++ {
@@ -167,7 +169,7 @@ func (p *Pool) takeAnswers(readable *connection) {
 	p.options.Free(now)
 }
 
-// handleReply ends what a connection had under way.
+// handleReply charges an answer, and passes it on.
 func (p *Pool) handleReply(a reply, now time.Time) {
 	c := a.conn
 	outcome := Answer{Columns: a.res, Arrived: now}
@@ -185,7 +187,7 @@ func (p *Pool) handleReply(a reply, now time.Time) {
 	}
 }
 
-// recordRefusal looks after a fetch that pmcd refuses.
+// recordRefusal counts a request that pmcd refuses. It logs a refusal that is not the same as the last one.
 func (p *Pool) recordRefusal(r Request, err error) {
 	p.figures.UpstreamErrors.Add(1)
 	if text := err.Error(); text != p.lastRefusal {
@@ -198,17 +200,17 @@ func (p *Pool) recordRefusal(r Request, err error) {
 	}
 }
 
-// recordChanges looks after the changes that a connection's answer tells and that no other has told before: pmcd tells each of
-// its clients once, with its next answer. Nor are those recordChanges that are our own.
+// recordChanges records changes that come with an answer as events. pmcd sends each change once to each of its clients,
+// with the next answer, so the other connections will bring it again. Changes that we have announced are no events.
 func (p *Pool) recordChanges(c *connection, change pdu.Change) {
-	news, hidden := c.seen.Unseen(change)
-	p.events.Hidden = p.events.Hidden || hidden // somebody else's behind ours
+	unseen, hidden := c.seen.Unseen(change)
+	p.events.Hidden = p.events.Hidden || hidden // a change of others may hide behind ours
 	for _, other := range p.conns {
 		if other != c {
-			other.seen.AddSeen(news)
+			other.seen.AddSeen(unseen)
 		}
 	}
-	if news&(pdu.ChangeNames|pdu.ChangeAddAgent|pdu.ChangeDropAgent|pdu.ChangeRestartAgent) != 0 {
+	if unseen&(pdu.ChangeNames|pdu.ChangeAddAgent|pdu.ChangeDropAgent|pdu.ChangeRestartAgent) != 0 {
 		p.events.Names = true
 		wait.Signal(p.options.Ready)
 	}
@@ -224,8 +226,8 @@ func (p *Pool) freeConnection(c *connection, outcome Answer) {
 	p.options.Answered(r, outcome)
 }
 
-// failConnection gives a connection up because of an error, and all others with it. It is closed at once: nobody would read what
-// pmcd still writes.
+// failConnection closes a connection after an error, and ends the session. The connection is closed at once, because
+// nobody would read what pmcd still writes.
 func (p *Pool) failConnection(c *connection, err error) {
 	if p.failOversize(c, err) {
 		return
@@ -235,8 +237,8 @@ func (p *Pool) failConnection(c *connection, err error) {
 	p.loseSession(err)
 }
 
-// failOversize gives a connection up whose answer is longer than we take, and reports whether that is what err says: nobody
-// knows where the next answer would begin. The other connections are not concerned.
+// failOversize closes a connection whose answer is longer than Options.Limit, since nobody knows where the next answer
+// begins, and reports whether err is that. The session goes on with the other connections.
 func (p *Pool) failOversize(c *connection, err error) bool {
 	frame, ok := errors.AsType[*pdu.FrameError](err)
 	if !ok || c.request == nil || int64(frame.Length) <= int64(frame.Limit) ||
@@ -255,7 +257,8 @@ func (p *Pool) failOversize(c *connection, err error) bool {
 	return true
 }
 
-// closeConnection closes a connection and takes it away. The outcome is that of its request, if there is one.
+// closeConnection closes a connection and removes it from the pool. The outcome is that of its request, if there is
+// one.
 func (p *Pool) closeConnection(c *connection, outcome Answer) {
 	p.freeConnection(c, outcome)
 	c.closed = true
@@ -266,10 +269,10 @@ func (p *Pool) closeConnection(c *connection, outcome Answer) {
 	_ = c.conn.Close() // there is nothing left to be done about it
 }
 
-// errOverdue says that pmcd has not answered a fetch for fetchTimeout.
+// errOverdue is the error of a connection whose request has had no answer for fetchTimeout.
 var errOverdue = errors.New("no answer from pmcd")
 
-// CloseOverdue gives up connections whose answer is long overdue; with the lock.
+// CloseOverdue closes connections whose answer is overdue, which ends the session; with the lock.
 func (p *Pool) CloseOverdue(now time.Time) {
 	for _, c := range slices.Clone(p.conns) {
 		if c.request != nil && now.Sub(c.sent) > fetchTimeout {

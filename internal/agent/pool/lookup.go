@@ -7,11 +7,11 @@ import (
 	"pmdaderived/pmda/pmapi"
 )
 
-// ErrUnconnected says that there is no pmcd to ask.
+// ErrUnconnected is the error of a look-up without a session.
 var ErrUnconnected = errors.New("no connection to pmcd")
 
-// LookUp asks something on the connection that is not for fetches: names, descriptors, instances. It waits, and is for one goroutine.
-// An error of the connection has ended the session.
+// LookUp calls ask with the connection for look-ups: of names, descriptors, instances. It waits, and is for one
+// goroutine. If the connection fails, the session ends, and the error is ErrUnconnected.
 func (p *Pool) LookUp(ask func(*pmapi.Conn) error) error {
 	p.mu.Lock()
 	conn := p.lookupConn
@@ -32,8 +32,8 @@ func (p *Pool) LookUp(ask func(*pmapi.Conn) error) error {
 	return err
 }
 
-// SetUsable notes that names and instances have been looked up on a connection; with the lock. It reports whether they are the
-// first ones of the session: a session is of use from then on.
+// SetUsable records that names and instances have been looked up in the session; with the lock. It reports whether that
+// is the first time. After a usable session Run dials again soon.
 func (p *Pool) SetUsable() (first bool) {
 	first = !p.usable
 	p.usable = true

@@ -19,18 +19,20 @@ type Options struct {
 	// Dial connects to the pmcd whose metrics are the operands, with the options that it is given.
 	Dial func(ctx context.Context, opts ...pmapi.Option) (*pmapi.Conn, error)
 
-	Limit int           // bytes of an answer to a fetch, at most
+	Limit int           // the most bytes of an answer to a fetch
 	Lock  *Lock         // of the pool, and of all that Answered, Free and Disconnected use
-	Slow  slow.States   // the pool writes it
-	Ready chan struct{} // becomes ready when there are PoolEvents
+	Slow  slow.States   // the states of agents, which the pool changes
+	Ready chan struct{} // gets an element when there are Events
 
-	// Answered takes the answer to a request. The pool calls it once for each request that it has sent, with the lock.
+	// Answered takes the outcome of a request. The pool calls it once for each request that it has sent, with the lock.
 	Answered func(Request, Answer)
 
-	// Free sends requests that wait for a connection: one may have become free. The pool calls it with the lock.
+	// Free sends requests that wait for a connection (Send). The pool calls it with the lock when one may have become
+	// free.
 	Free func(now time.Time)
 
-	// Disconnected drops all that is true of one session only. The pool calls it with the lock, after the last answer.
+	// Disconnected drops everything that is valid in one session only. The pool calls it with the lock, after the last
+	// Answered of the session.
 	Disconnected func()
 
 	Figures *control.Figures
@@ -38,42 +40,42 @@ type Options struct {
 	Now     func() time.Time
 }
 
-// Pool is the connections to pmcd. The methods LookUp and Run wait for pmcd, no other does. Of a method whose comment says
-// "with the lock" the caller has the lock; the others take it.
+// Pool has the connections to pmcd. Only the methods LookUp and Run wait for pmcd. A method whose comment says "with
+// the lock" is called by somebody who has the lock; the other methods take it.
 type Pool struct {
 	options Options
 	log     logrus.FieldLogger
 	figures *control.Figures
 	now     func() time.Time
 
-	wake     chan struct{} // todo has something for Run
-	newSlots chan int      // slots that pmcd has given to connections of ours
+	wake     chan struct{} // gets an element when Run has something to do: see todo
+	newSlots chan int      // slots of new connections, from the request loop to dial
 
 	fetchLimit pmapi.Option // of connections for fetches
 
-	mu *Lock // guards all that follows
+	mu *Lock // guards all fields below
 
-	session     int           // number of the present one; 0: none
-	lastSession int           // number of the last one
-	lookupConn  *pmapi.Conn   // for all but fetches; nil: none
-	conns       []*connection // for fetches; those of lower slots in pmcd's table first
+	session     int           // the number of the session; 0: there is none
+	lastSession int           // the number of the last session
+	lookupConn  *pmapi.Conn   // for look-ups; nil: there is none
+	conns       []*connection // for fetches, those in lower slots first
 	todo        todo
 	usable      bool    // names and instances have been looked up in this session
 	spareLast   bool    // the only connection left sends nothing until there are others
-	resend      bool    // a request of a connection that was given up is to be sent again
+	resend      bool    // a request may wait whose connection was closed because its answer was too long
 	replies     []reply // scratch space
-	lastRefusal string  // the last that was logged in this session
+	lastRefusal string  // the last one that was logged in this session
 	events      Events
 	slow        slow.Tracker
 }
 
-// Events is what has happened since TakeEvents was called before.
+// Events has what has happened since the last TakeEvents.
 type Events struct {
-	// Session is the number of the set of connections that there is now, which is not zero; 0: there is none.
+	// Session is the number of the session, 0 if there is none.
 	Session int
 
-	Names  bool // pmcd says that it has other names or agents
-	Hidden bool // such a change may have hidden behind one that we have announced
+	Names  bool // pmcd has announced other names or agents
+	Hidden bool // such a change may have been hidden behind one that we have announced
 }
 
 // New makes a Pool without connections.
@@ -85,7 +87,7 @@ func New(o Options) *Pool {
 	}
 }
 
-// TakeEvents returns what has happened, and forgets it; with the lock.
+// TakeEvents returns the events, and forgets them; with the lock.
 func (p *Pool) TakeEvents() Events {
 	e := p.events
 	p.events = Events{}
@@ -96,24 +98,25 @@ func (p *Pool) TakeEvents() Events {
 // Connected reports whether there is a connection for fetches; with the lock.
 func (p *Pool) Connected() bool { return len(p.conns) > 0 }
 
-// Drain takes all answers that are there. When pmcd has forwarded a FETCH to us, the answers to what
-// it served before are complete in our sockets, so a handler that drains sees them all. It returns when pmcd was busy
-// with something long of ours the last time, and for how long all times together.
-func (p *Pool) Drain() (last predict.TimeRange, all time.Duration) {
+// Drain takes all answers that have arrived. When pmcd passes a FETCH on to us, the answers to all that it has served
+// before are complete in our sockets, so a handler that drains gets them all. Drain returns the last time in which a
+// request of ours has blocked pmcd for long, and the sum of these times.
+func (p *Pool) Drain() (lastBlocked predict.TimeRange, blocked time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.takeAnswers(nil)
 	return p.slow.LastBlocked, p.slow.BlockedBy(p.now())
 }
 
-// RecordRequest notes that a request has come from pmcd, which does one thing at a time.
+// RecordRequest records that a request of pmcd has come, so pmcd is not blocked by one of ours.
 func (p *Pool) RecordRequest(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.slow.RecordRequest(now)
 }
 
-// ExpectChange is told what is being announced to all clients of pmcd, of which we are one.
+// ExpectChange records a change that we announce to all clients of pmcd: our connections get it, too, and it is no
+// event.
 func (p *Pool) ExpectChange(change pdu.Change) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -122,21 +125,21 @@ func (p *Pool) ExpectChange(change pdu.Change) {
 	}
 }
 
-// Lock is the lock of a pool and of who fetches through it. What there is to log is logged after it.
+// Lock is the lock of a pool and of package upstream. Messages that are to be logged under it are logged after it.
 type Lock struct {
 	log     logrus.FieldLogger
-	mu      sync.Mutex // guards what follows, and what it is the lock of
+	mu      sync.Mutex // guards remarks, too
 	remarks []remark
 }
 
-// remark is something to log.
+// remark is a message to log.
 type remark struct {
 	entry *logrus.Entry
 	level logrus.Level
 	text  string
 }
 
-// NewLock makes a lock that nobody has.
+// NewLock makes a lock, which logs to log.
 func NewLock(log logrus.FieldLogger) *Lock { return &Lock{log: log} }
 
 // Lock implements [sync.Locker].
@@ -152,7 +155,7 @@ func (l *Lock) Unlock() {
 	}
 }
 
-// Remark has something logged as soon as the lock is released, which the caller has.
+// Remark has a message logged when the lock is released; with the lock.
 func (l *Lock) Remark(level logrus.Level, fields logrus.Fields, text string) {
 	l.remarks = append(l.remarks, remark{l.log.WithFields(fields), level, text})
 }

@@ -1,16 +1,22 @@
-// Package queue holds the series that are wanted while every connection is busy, and says what the next fetch is for. It is pure, and
-// guarded by who has it.
+// Package queue holds the series that are wanted while every connection is busy, and says what the next fetch is for.
+// It is pure; the lock of the pool guards it.
 //
-//	where a series waits  which                                      its fetch goes out
-//	few                   wanted together, with few values: what     first; never on the last connection, unless there
-//	                      somebody asks for who is about to fetch    is no other
-//	many                  others, with few values each               likewise, while not too many values are on their way
-//	wide                  with more values                           likewise, by turns with many: an agent that has suddenly
-//	                                                                 many instances does not keep others waiting
-//	apart                 with operands of agents in quarantine      on the last connection, one set of agents at a time
+//	request, schedule ──Add──►  urgent ───┐
+//	                            bulk      ├──Next──► fetch ──► a connection
+//	                            large  ───┘
+//	                            quarantined ─Next──► fetch ──► the last connection
 //
-// Between Next and EndFetch a fetch is on its way. A series is in one place at most, and may wait for its next sample while an
-// earlier fetch for it is on its way.
+//	waits in     a series that                                its fetch is sent
+//	urgent       is wanted together with others, and they     first; never on the last connection, unless there is no
+//	             have few values: a client is about to fetch  other
+//	bulk         has few values, but those wanted with it     likewise, while not too many values are on their way
+//	             have not
+//	large        has many values                              likewise, by turns with bulk: an agent that has suddenly
+//	                                                          many instances does not keep others waiting
+//	quarantined  has operands of agents in quarantine         on the last connection, one set of agents at a time
+//
+// Between Next and EndFetch a fetch is on its way. A series waits in one place at most, and may wait for its next
+// sample while an earlier fetch for it is on its way.
 package queue
 
 import (
@@ -23,45 +29,48 @@ import (
 )
 
 const (
-	// MaxValues is how many values one upstream fetch has at most, as far as those of one metric need not be parted. No
-	// more than that are on their way over all connections together: pmcd serves them one after the other before anybody else.
+	// MaxValues is the number of values of one fetch, unless a single series has more. It also bounds the values that
+	// are on their way over all connections together, because pmcd serves these one after the other before anybody
+	// else.
 	MaxValues = 10000
 
-	// MaxUrgent need not wait for that.
+	// MaxUrgent is the number of values up to which series are urgent, and do not count for that bound. Above it a
+	// single series is large.
 	MaxUrgent = 1000
 )
 
-// Series is what waits.
+// Series waits in a queue.
 type Series interface {
 	operand.Source
 	slow.Asker
 	InQueue() *Member
 }
 
-// Member is what the queue knows of a series, which embeds it.
+// Member is the queue's part of a series, which embeds it.
 type Member struct {
-	Outstanding int32 // fetches on their way that will bring a new sample
-	Waiting     bool  // wanted when no connection was free
+	Outstanding int32 // the number of fetches on their way that bring a new sample
+	Waiting     bool  // in the queue
 }
 
 // InQueue implements [Series].
 func (m *Member) InQueue() *Member { return m }
 
-// Idle reports that nothing is on its way, and nothing waits.
+// Idle reports whether the series does not wait and has no fetch on its way.
 func (m *Member) Idle() bool { return !m.Waiting && m.Outstanding == 0 }
 
-// Fetch is one for some series, or for what shows whether an agent of theirs is slow.
+// Fetch is a fetch for some series, or a probe, which shows whether one of their agents is slow.
 type Fetch[S Series] struct {
 	*operand.Batch[S]
-	Charged []slow.Budget // agents in quarantine that it is for; nil: of none that is
-	Probes  []slow.Budget // it is for one agent of these alone and brings no sample: series wait for it; nil: it is for series
-	values  int           // of many or wide
+	Charged []slow.Budget // of agents in quarantine; nil: none of its agents is
+	Probes  []slow.Budget // of a probe: the budgets of the series that wait for it; nil: it is no probe
+	values  int           // that count for MaxValues
 }
 
-// PMIDs are the operands of a fetch.
+// PMIDs returns the operands of a fetch.
 func (f *Fetch[S]) PMIDs() []pdu.PMID { return f.IDs }
 
-// AddBudgets adds to a request those who are charged for a fetch: agents in quarantine that it is for, else, if it took long, the agents of its series.
+// AddBudgets adds to a request the budgets that are charged for a fetch. For agents in quarantine these are always
+// charged: a quick answer clears them. Otherwise the agents of all series are charged if the fetch took long.
 func (f *Fetch[S]) AddBudgets(r *slow.Request) {
 	if r.Budgets = f.Charged; r.Budgets != nil || r.AgentTime < slow.Long {
 		return
@@ -78,15 +87,15 @@ type Queue[S Series] struct {
 	bulk        []S
 	large       []S
 	quarantined []S
-	largeNext   bool // the last fetch for many or wide was for many
-	outstanding int  // values on their way that were not few
+	largeNext   bool // the last fetch for bulk or large was for bulk
+	outstanding int  // values on their way that count for MaxValues
 	batches     operand.BatchCache[S]
 }
 
-// New makes an empty queue. What is known of slow agents may change meanwhile.
+// New makes an empty queue. The states of agents may change at any time.
 func New[S Series](agents slow.States) Queue[S] { return Queue[S]{agents: agents} }
 
-// Add has those of some series fetched together that are wanted, all of them idle. It reports whether there is one.
+// Add adds those series that are wanted, all of them idle, to be fetched together. It reports whether there is one.
 func (q *Queue[S]) Add(series []S, wanted func(S) bool) (added bool) {
 	values, before := 0, len(q.bulk)
 	for _, s := range series {
@@ -103,7 +112,7 @@ func (q *Queue[S]) Add(series []S, wanted func(S) bool) (added bool) {
 	return added
 }
 
-// enqueue returns how many values a series adds to many.
+// enqueue adds a series to all but urgent. It returns the number of values that it has in bulk.
 func (q *Queue[S]) enqueue(s S) int {
 	s.InQueue().Waiting = true
 	values := s.Size()
@@ -119,7 +128,7 @@ func (q *Queue[S]) enqueue(s S) int {
 	return 0
 }
 
-// Requeue has series fetched again that were on a connection.
+// Requeue adds series again whose fetch had no use.
 func (q *Queue[S]) Requeue(series ...S) {
 	for _, s := range series {
 		if s.InQueue().Idle() {
@@ -128,7 +137,7 @@ func (q *Queue[S]) Requeue(series ...S) {
 	}
 }
 
-// DropQuarantined drops those that wait apart and are not to be asked for any more.
+// DropQuarantined drops some of the series in quarantine.
 func (q *Queue[S]) DropQuarantined(which func(S) bool) {
 	q.quarantined = slices.DeleteFunc(q.quarantined, func(s S) bool {
 		drop := which(s)
@@ -137,10 +146,10 @@ func (q *Queue[S]) DropQuarantined(which func(S) bool) {
 	})
 }
 
-// Waiting are all series that wait.
+// Waiting returns all series that wait.
 func (q *Queue[S]) Waiting() []S { return slices.Concat(q.urgent, q.bulk, q.large, q.quarantined) }
 
-// Clear drops all that waits.
+// Clear drops all series. Fetches do not count as outstanding any more.
 func (q *Queue[S]) Clear() {
 	for _, s := range q.Waiting() {
 		s.InQueue().Waiting = false
@@ -148,11 +157,12 @@ func (q *Queue[S]) Clear() {
 	*q = Queue[S]{agents: q.agents, batches: q.batches}
 }
 
-// ForgetBatches lets go of series that nobody may want any more.
+// ForgetBatches drops the references to series of earlier fetches, which may not be served any more.
 func (q *Queue[S]) ForgetBatches() { q.batches.Clear() }
 
-// Next is what to fetch on a connection that is free: for all agents, or for those in quarantine, or both; with so many operands at
-// most unless a single series has more. ok says whether there is anything.
+// Next returns the next fetch for a free connection, and reports whether there is one. The connection may be for all
+// agents, for those in quarantine, or for both. The fetch has at most so many operands, unless a single series has
+// more.
 func (q *Queue[S]) Next(forAll, forSlow bool, operands int) (next *Fetch[S], ok bool) {
 	var f Fetch[S]
 	switch {
@@ -186,7 +196,7 @@ func (q *Queue[S]) Next(forAll, forSlow bool, operands int) (next *Fetch[S], ok 
 	return &fetch, true
 }
 
-// nextQuarantined fills a fetch for series in quarantine, or for what shows which of their agents are slow.
+// nextQuarantined fills a fetch for series in quarantine, or a probe of one of their agents.
 func (q *Queue[S]) nextQuarantined(f *Fetch[S], operands int) {
 	taken, charged, probe := slow.ChooseNext(q.agents, q.quarantined, operands)
 	f.Batch, f.Charged = q.batches.Batch(taken, math.MaxInt, math.MaxInt), charged
@@ -202,8 +212,8 @@ func (q *Queue[S]) nextQuarantined(f *Fetch[S], operands int) {
 	q.agents.SetOutstanding(charged)
 }
 
-// EndFetch notes that a fetch is not on its way any more, whatever came of it. What waited for a probe that was not quick is fetched
-// when somebody wants it again.
+// EndFetch records that a fetch is not on its way any more, whatever its outcome was. If it was a probe that was not
+// quick, the series that waited for it are dropped: they are fetched when somebody wants them again.
 func (q *Queue[S]) EndFetch(f *Fetch[S]) {
 	for _, s := range f.Sources {
 		s.InQueue().Outstanding--
