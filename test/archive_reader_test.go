@@ -23,7 +23,7 @@ import (
 	"pmdaderived/pmda/pmapi/archive/writer"
 )
 
-// recordedArchives are those of pmda/pmapi/archive.
+// recordedArchives has the archives of pmda/pmapi/archive.
 var recordedArchives = []string{"v2a", "v3a", "marks2", "marks3", "volumes"}
 
 func recorded(name string) string { return filepath.Join("../pmda/pmapi/archive/testdata", name) }
@@ -182,9 +182,9 @@ func TestArchiveBetweenRecords(t *testing.T) {
 	}
 }
 
-// fetched are the values at ascending times, by the names that pmrep gives its columns.
+// fetched returns the values at ascending times, by the names of pmrep's columns.
 func fetched(t *testing.T, a *archive.Archive, names []string, step time.Duration) (rows []map[string]float64) {
-	begin := a.Start().Truncate(time.Microsecond) // as fine as the tools have it
+	begin := a.Start().Truncate(time.Microsecond) // the resolution of the tools
 	c := a.NewContext(begin, time.Time{})
 	defer c.Close()
 	found, err := a.LookupNames(t.Context(), names)

@@ -69,7 +69,7 @@ x.neg = -sample.step
 	sampleChanging = `kernel\.all\.load|sample\.(drift|step)`
 )
 
-// table reads what pmrep or eval print as CSV.
+// table parses the CSV of pmrep or eval.
 func table(t *testing.T, name string, env []string, args ...string) (head []string, rows [][]string) {
 	t.Helper()
 	cmd := exec.Command(name, args...)
@@ -95,8 +95,8 @@ func takesNearest(t *testing.T) bool {
 	return slices.Compare(version, []int{6, 3, 2}) >= 0
 }
 
-// comparable leaves out lines that the pattern matches, if the installed PCP takes the nearest value. The pattern is
-// for metrics whose values differ in the records before and after some of the times.
+// comparable leaves out lines that match, if the installed PCP takes the nearest value. The pattern is for metrics
+// whose values differ in the records before and after some of the times.
 func comparable(t *testing.T, pattern string, lines ...string) []string {
 	t.Helper()
 	if !takesNearest(t) {
@@ -105,7 +105,7 @@ func comparable(t *testing.T, pattern string, lines ...string) []string {
 	return slices.DeleteFunc(slices.Clone(lines), regexp.MustCompile(pattern).MatchString)
 }
 
-// columnOf is a column of pmrep by the name that PCP 6.0 gives it, metric-instance: later ones write metric[instance].
+// columnOf returns the name of a pmrep column in PCP 6.0, metric-instance. Later versions print metric[instance].
 func columnOf(name string) string {
 	metric, instance, ok := strings.Cut(strings.TrimSuffix(name, "]"), "[")
 	if !ok || !strings.HasSuffix(name, "]") {
@@ -114,7 +114,7 @@ func columnOf(name string) string {
 	return metric + "-" + instance
 }
 
-// What a definition gives over an archive is what PCP's own evaluator gives: pmrep at the same times.
+// A definition over an archive has the values of PCP's own evaluator: pmrep at the same times.
 func TestArchivesAsPmrep(t *testing.T) {
 	program := must(build(worldReadableDir(t)))(t)
 	type row struct {
@@ -162,7 +162,7 @@ func TestArchivesAsPmrep(t *testing.T) {
 				i, ok := column[columnOf(name)]
 				for row := range want {
 					if gap(got[row][0]) {
-						continue // there pmrep prints what a singular metric had before, or 0
+						continue // there pmrep prints the value before of a singular metric, or 0
 					}
 					theirs, mine := want[row][k+1], ""
 					if ok {
@@ -179,7 +179,7 @@ func TestArchivesAsPmrep(t *testing.T) {
 	}
 }
 
-// gaps returns what reports whether a time, as eval prints it, is between a mark record and the next record.
+// gaps returns a function that reports whether a time, as eval prints it, is between a mark record and the next record.
 func gaps(t *testing.T, path string) func(at string) bool {
 	t.Helper()
 	a := must(archive.Open(path))(t)
@@ -209,7 +209,7 @@ func gaps(t *testing.T, path string) func(at string) bool {
 	}
 }
 
-// alike reports whether pmrep, which prints six digits behind the point, has the same as we have.
+// alike reports whether pmrep, which prints six digits behind the point, has the same value.
 func alike(theirs, mine string) bool {
 	if theirs == "" || mine == "" {
 		return theirs == mine
@@ -219,8 +219,8 @@ func alike(theirs, mine string) bool {
 	return errX == nil && errY == nil && math.Abs(x-y) <= 1e-6+1e-6*math.Abs(x)
 }
 
-// What replay writes can be merged into an archive of version 3 with a domain whose instances come and go: there
-// pmlogextract of PCP 6 writes records that tools crash on if both archives have the changes.
+// An archive of replay can be merged into one of version 3 with a domain whose instances come and go. If both archives
+// have the changes, pmlogextract of PCP 6 writes records that crash tools.
 func TestReplayedArchiveMerges(t *testing.T) {
 	program := must(build(worldReadableDir(t)))(t)
 	dir := t.TempDir()
@@ -239,7 +239,7 @@ func TestReplayedArchiveMerges(t *testing.T) {
 		var there []pdu.Instance
 		var ids []pdu.Inst
 		var sizes []uint64
-		for id := n; id < n+alive; id++ { // one goes, one comes
+		for id := n; id < n+alive; id++ { // one instance goes, another comes
 			there = append(there, pdu.Instance{ID: pdu.Inst(id), Name: fmt.Sprintf("%06d process", id)})
 			ids, sizes = append(ids, pdu.Inst(id)), append(sizes, uint64(100*id+n))
 		}

@@ -20,7 +20,8 @@ import (
 	"pmdaderived/test/pmcdtest"
 )
 
-// What PCP and the agent ship is right, whatever PCP is installed: no warning, even where the files are named.
+// The check has no warning about the definitions of PCP and of the agent, with any version of PCP, even if the files
+// are named.
 func TestCheckOfShippedFiles(t *testing.T) {
 	program := must(daemonProgram())(t)
 	p := pmcdtest.Start(t, pmcdtest.Config{})
@@ -30,7 +31,7 @@ func TestCheckOfShippedFiles(t *testing.T) {
 	examples := must(filepath.Glob("../examples/*.conf"))(t)
 	require.NotEmpty(t, examples)
 	for _, files := range [][]string{stock, ours, examples} {
-		// Which metrics and interfaces a host has is not the files' doing, nor who may write this tree.
+		// These warnings depend on the metrics and interfaces of the host, and on the permissions of this tree.
 		const ignored = "unknown-operand,absent-operand,absent-instance,matches-nothing,group-writable"
 		args := append([]string{program, "check", "--werror", "--ignore=" + ignored}, files...)
 		out, errs, exit := p.Run(t, args...)
@@ -42,8 +43,8 @@ func TestCheckOfShippedFiles(t *testing.T) {
 	}
 }
 
-// lintWithoutInstances gives the warnings about definition files that do not depend on the instances of a host, only
-// on its metrics.
+// lintWithoutInstances returns the warnings about definition files that depend on the metrics of a host, and not on its
+// instances.
 func lintWithoutInstances(t *testing.T, p *pmcdtest.PMCD, files []string) []lint.Warning {
 	t.Helper()
 	conn := dial(t, p)
@@ -58,7 +59,7 @@ func lintWithoutInstances(t *testing.T, p *pmcdtest.PMCD, files []string) []lint
 	return lint.Check(defs, lint.Options{Catalog: catalog, Root: derived.Root})
 }
 
-// What people get wrong first, against the metrics of a real host.
+// The check finds the mistakes of beginners, against the metrics of a real host.
 func TestCheckOfFirstMistakes(t *testing.T) {
 	program := must(daemonProgram())(t)
 	p := pmcdtest.Start(t, pmcdtest.Config{})

@@ -21,8 +21,8 @@ import (
 	"pmdaderived/test/pmcdtest"
 )
 
-// summed is a definition that comes with the agent, and how awk computes the same from what pminfo prints of its
-// operands.
+// summed is a definition that comes with the agent, and an awk program that computes the same from pminfo's output of
+// its operands.
 type summed struct {
 	name     string
 	operands []string
@@ -32,7 +32,7 @@ type summed struct {
 	lacking  bool   // a machine may have no values
 }
 
-// readPminfo is the beginning of every awk program: it takes apart what pminfo -f prints.
+// readPminfo is the beginning of every awk program: it parses the output of pminfo -f.
 const readPminfo = `
 /^[a-z]/ { metric = $1 }
 /^    inst \[/ {
@@ -75,7 +75,7 @@ func (s summed) byAwk(t *testing.T, output string) map[string]float64 {
 	return groups
 }
 
-// byAgent are the groups in pminfo's output.
+// byAgent returns the groups in pminfo's output.
 func (s summed) byAgent(t *testing.T, output string) map[string]float64 {
 	t.Helper()
 	_, section, _ := strings.Cut(output, "\nderived."+s.name+"\n")
@@ -91,16 +91,16 @@ func (s summed) byAgent(t *testing.T, output string) map[string]float64 {
 	return groups
 }
 
-// requireEqual fetches operands and definition at once until awk and the agent agree, and what they have is right:
-// what changes between the agent's sample and the client's own fetch, a fraction of a millisecond later, differs now
-// and then.
+// requireEqual fetches operands and definition at once until awk and the agent agree, and the values are right. Values
+// that change between the agent's sample and the client's own fetch, a fraction of a millisecond later, differ now and
+// then.
 func (s summed) requireEqual(t *testing.T, p *pmcdtest.PMCD, right func(map[string]float64) bool) {
 	t.Helper()
 	command := slices.Concat(asAgent(), []string{"pminfo", "-f"}, s.operands, []string{"derived." + s.name})
 	var want, got map[string]float64
 	output := ""
 	err := until(20*time.Second, func() bool {
-		output, _, _ = p.Run(t, command...) // no such name: the agent has not read its definitions
+		output, _, _ = p.Run(t, command...) // an unknown name: the agent has not read its definitions yet
 		want, got = s.byAwk(t, output), s.byAgent(t, output)
 		return maps.EqualFunc(want, got, func(x, y float64) bool {
 			return math.Abs(x-y) <= 1e-6*max(math.Abs(x), math.Abs(y))
@@ -110,9 +110,8 @@ func (s summed) requireEqual(t *testing.T, p *pmcdtest.PMCD, right func(map[stri
 	t.Logf("%s: %v", s.name, got)
 }
 
-// What the definitions that come with the agent put together on this host, as it is, is what everybody can compute
-// from the operands. Where time is in a value the operands of awk are rates that the agent makes of the same sample,
-// for each instance.
+// The sums and ranks that come with the agent equal those that awk computes from the operands on this host. If a value
+// depends on time, the operands of awk are rates that the agent computes from the same sample, for each instance.
 func TestConfGroups(t *testing.T) {
 	p, _ := startWithConf(t)
 	writeFile(t, p.Dir, "etc/pmdaderived/test.conf", `
@@ -167,8 +166,8 @@ test.user.cpu = count(proc.id.uid_nm) > 0 ? rate(proc.psinfo.utime + proc.psinfo
 	}
 }
 
-// Control groups are those of a folder that pmdaproc takes for the root: this machine may have none, or of one
-// version only.
+// pmdaproc takes a folder of the test for the root of control groups: this machine may have none, or only those of one
+// version.
 func TestConfControlGroups(t *testing.T) {
 	for version, v := range map[string]struct{ mounts, cpu, usage, mem, cpuMetric, other, memMetric string }{
 		"version 2": {
@@ -208,7 +207,7 @@ func TestConfControlGroups(t *testing.T) {
 				Env:    []string{"PROC_STATSPATH=" + root},
 			})
 			copyConf(t, p)
-			// Of the same operands, so that it is of the same sample.
+			// The same operands, so it is of the same sample.
 			writeFile(t, p.Dir, "etc/pmdaderived/test.conf", fmt.Sprintf("test.cpu = count(%s) == 0 ? rate(%s) : novalue()\n",
 				v.other, v.cpuMetric))
 

@@ -47,7 +47,7 @@ func copyConf(t *testing.T, p *pmcdtest.PMCD) {
 	}
 }
 
-// switchOn does what docs/host.md says to have the optional definitions served, and waits until they are.
+// switchOn runs the commands of docs/host.md that enable the optional definitions, and waits until they are served.
 func switchOn(t *testing.T, p *pmcdtest.PMCD) {
 	t.Helper()
 	link := regexp.MustCompile(`(?m)^    ln -s (/usr/share/pmdaderived/optional)/(\S+) /etc/pcp/pmdaderived$`)
@@ -74,7 +74,7 @@ func confFiles(t *testing.T, dir, pattern string) []string {
 	return files
 }
 
-// The definitions that come with the agent: each is served on a Linux host and says what it is.
+// Each definition that comes with the agent is served on a Linux host and has both texts.
 func TestConf(t *testing.T) {
 	p, program := startWithConf(t)
 	names := definedNames(t, confDir)
@@ -109,7 +109,7 @@ func TestConf(t *testing.T) {
 		assert.Zero(t, exit, "%s%s", out, errs)
 	})
 
-	// Somebody takes a percentage for a share.
+	// The mistake takes a percentage for a share.
 	t.Run("unit tests fail readably", func(t *testing.T) {
 		broken := t.TempDir()
 		require.NoError(t, os.CopyFS(broken, os.DirFS(confDir)))
@@ -169,8 +169,8 @@ func TestConf(t *testing.T) {
 	})
 }
 
-// The unit tests say what each definition makes of values. So it does on a host, whose metrics have the metadata that
-// the tests give them; a counter of another width is one all the same.
+// The metrics of a host have the metadata that the unit tests of definitions give them. The width of a counter may
+// differ.
 func TestConfMetadata(t *testing.T) {
 	conn := dial(t, pmcdtest.Start(t, pmcdtest.Config{}))
 	indom := regexp.MustCompile(`^\d+\.\d+$`)

@@ -37,8 +37,8 @@ var stations = []string{
 	"rate",
 }
 
-// stepping are the cases whose operands step whenever somebody fetches them. The agent may sample
-// them more often than its client fetches, so values are not compared.
+// stepping has the cases whose operands step at every fetch by any client. The agent may sample them more often than
+// its client fetches, so values are not compared.
 const stepping = "delta.c021 delta.c023 delta.c029 delta.c030"
 
 // TestConformance asks the daemon, under real pmcds, everything in the corpus: each definition over a
@@ -78,14 +78,14 @@ func TestConformance(t *testing.T) {
 type station struct {
 	recorder
 	pmcd      *pmcdtest.PMCD
-	texts     map[string]string   // what stands in the files, from the name on, by case
+	texts     map[string]string   // the lines of the files, from the name on, by case
 	log       string              // of the agent, when it had read the files
 	instances map[string]pdu.Inst // of the definitions, by name
 	ageID     pdu.PMID            // of derived.control.definition.age
 	problems  map[string]string   // derived.control.definition.error, by name
 }
 
-// definitionLine is a definition in cases.conf.
+// definitionLine matches a definition in cases.conf.
 var definitionLine = regexp.MustCompile(`^dmc\.([a-z0-9.]*?) *=`)
 
 func openStation(t *testing.T, cases []*conformance.Case) *station {
@@ -118,7 +118,7 @@ func openStation(t *testing.T, cases []*conformance.Case) *station {
 	return s
 }
 
-// control gives the values of a metric of the agent's own.
+// control returns the values of a metric of the agent itself.
 func (s *station) control(name string) []pdu.Value {
 	found := must(s.conn.LookupNames(s.ctx, []string{"derived.control." + name}))(s.t)
 	require.Zero(s.t, found[0].Code)
@@ -132,8 +132,8 @@ func (s *station) awaitControl(name string, least uint64) {
 		"derived.control.%s reaches %d", name, least)
 }
 
-// prepare brings the sample agent into the state that cases start from, and has the agent look at its
-// operands again: some stores change their descriptors.
+// prepare brings the sample agent into the state at the begin of cases, and makes the agent look its operands up again:
+// some stores change their descriptors.
 func (s *station) prepare(setup [][]string) {
 	s.reset(setup)
 	before := s.control("reload")[0].Bits
@@ -143,8 +143,8 @@ func (s *station) prepare(setup [][]string) {
 	s.problems = s.definitionProblems()
 }
 
-// definitionProblems gives derived.control.definition.error, by name, empty for those that are bound (there it is
-// what they lack now), and notes the instances of the names.
+// definitionProblems returns derived.control.definition.error by name, empty for bound definitions (for these it says
+// what they lack now), and stores the instances of the names.
 func (s *station) definitionProblems() map[string]string {
 	texts := func(name string) map[pdu.Inst]string {
 		values := s.control(name)
@@ -210,8 +210,8 @@ func (s *station) ask(cases []*conformance.Case) map[string]string {
 	return different
 }
 
-// attempts is how often a case may be tried: on a busy machine a sample can be milliseconds older
-// than the fetch that it is served to, which matters to rates.
+// attempts returns how often a case may be tried. On a busy machine a sample can be milliseconds older than its fetch,
+// which matters to rates.
 func attempts(c *conformance.Case) int {
 	if _, wanted := conformance.Wanted(c.Name); wanted || c.Compare != "per-elapsed" {
 		return 1
@@ -241,7 +241,7 @@ func (s *station) compare(c *conformance.Case) string {
 	problem, _, _ := strings.Cut(s.problems["dmc."+c.Name], "\n")
 	if c.Class == "semantic" || c.Class == "unbound" {
 		different := conformance.Different("descriptor", pdu.ErrBadDerive, code)
-		if code == 0 && c.Class == "unbound" { // it was good with other operands, and pmlogger needs its descriptor
+		if code == 0 && c.Class == "unbound" { // it was bound to other operands, and pmlogger needs its descriptor
 			client.desc = desc
 			answer, _ := client.fetch()
 			different = conformance.Different("fetch", pdu.ErrAgain, answer.Code)
@@ -262,8 +262,8 @@ func (s *station) compare(c *conformance.Case) string {
 	return c.DifferentDesc(desc) + client.steps()
 }
 
-// differentRefusal looks for libpcp's message in the agent's log: it has the same text and points to the
-// same column, but names the place as file:line:column.
+// differentRefusal searches the agent's log for libpcp's message: it has the same text and column, but names the place
+// as file:line:column.
 func (s *station) differentRefusal(c *conformance.Case) string {
 	place, line, ok := strings.Cut(s.texts[c.Name], "\n")
 	require.True(s.t, ok, "%s is not in the file", c.Name)
@@ -290,11 +290,11 @@ type client struct {
 	conn    *pmapi.Conn
 	desc    pdu.Desc
 	names   map[pdu.Inst]any
-	last    time.Time // when something was stored or fetched last
+	last    time.Time // the last store or fetch
 }
 
-// settle is how far apart stores and fetches are: the agent takes fetches of a context that are less
-// than 10 ms apart for one step of its history.
+// settle is the time between stores and fetches: the agent takes fetches of a context that are less than 10 ms apart
+// for one step of its history.
 const settle = 25 * time.Millisecond
 
 func (k *client) steps() string {
@@ -329,9 +329,9 @@ func (k *client) steps() string {
 	return different
 }
 
-// fetch fetches the metric, from a sample that is made after all that was done before: a name lookup makes the agent
-// take one. It comes from another client, to which no earlier one is good enough. It returns the time of the sample,
-// too: on a busy machine that is milliseconds before the fetch.
+// fetch fetches the metric, from a sample that is newer than all that was done before: a name lookup makes the agent
+// sample. The lookup comes from another client, to which no earlier sample is good enough. It also returns the time of
+// the sample: on a busy machine that is milliseconds before the fetch.
 func (k *client) fetch() (conformance.Answer, time.Time) {
 	t := k.station.t
 	time.Sleep(time.Until(k.last.Add(settle)))
@@ -354,8 +354,8 @@ func (k *client) fetch() (conformance.Answer, time.Time) {
 	return answer, at
 }
 
-// sample has the agent sample the operands. Between the fetches of a case it waits for a sample that is
-// newer than the last fetch: the agent spares operands that were slow, as all are on a busy machine.
+// sample makes the agent sample the operands. Between the fetches of a case it waits for a sample that is newer than
+// the last fetch: the agent rarely samples slow operands, and on a busy machine all are slow.
 func (k *client) sample() {
 	t := k.station.t
 	look := func() {
@@ -363,9 +363,9 @@ func (k *client) sample() {
 	}
 	look()
 	if _, sampled := k.station.age(k.c.Name); !sampled || k.last.IsZero() && !k.c.Stores() {
-		return // a constant, or nothing has happened yet that a sample could have missed
+		return // a constant, or nothing has changed yet
 	}
-	const patience = 30 * time.Second // an agent rests nine times as long as its long fetches took, a second or two
+	const patience = 30 * time.Second // an agent is not sampled for nine times the length of its long fetches, a second or two
 	require.Eventually(t, func() bool {
 		age, ok := k.station.age(k.c.Name)
 		if ok && age < time.Since(k.last) {
@@ -376,12 +376,12 @@ func (k *client) sample() {
 	}, patience, 2*time.Millisecond, "%s is sampled again", k.c.Name)
 }
 
-// age is how old the newest sample for a case is.
+// age returns the age of the newest sample for a case.
 func (s *station) age(name string) (time.Duration, bool) {
 	return s.ageIn(name, s.control("definition.age"))
 }
 
-// ageIn finds it among the values of derived.control.definition.age.
+// ageIn returns it from the values of derived.control.definition.age.
 func (s *station) ageIn(name string, values []pdu.Value) (time.Duration, bool) {
 	for _, v := range values {
 		if s.instances["dmc."+name] == v.Inst {

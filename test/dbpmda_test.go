@@ -22,8 +22,8 @@ const (
 	dbpmdaPMNS = "root { derived\t510:*:* }\n"
 )
 
-// dbpmda has every kind of request that the tool knows sent to the agent and returns what it shows.
-// warm are metrics that have values then; "" is for none.
+// dbpmda sends the agent every kind of request that the tool knows and returns the output. warm are metrics that must
+// have values then; "" is for none.
 func dbpmda(t *testing.T, pmcd, warm string) string {
 	t.Helper()
 	work := worldReadableDir(t)
@@ -37,7 +37,7 @@ func dbpmda(t *testing.T, pmcd, warm string) string {
 
 	script := open + string(requests)
 	if warm != "" {
-		// dbpmda cannot wait for a value. The first fetch makes the agent expect another one and have samples ready for it.
+		// dbpmda cannot wait for a value. The first fetch makes the agent expect another one and sample for it.
 		script = open + "wait 2\ngetdesc off\nfetch " + warm + "\nwait 1\n" + string(requests)
 	}
 	cmd := exec.Command("dbpmda", "-n", "root", "-f", "-i", "-e")
@@ -49,7 +49,7 @@ func dbpmda(t *testing.T, pmcd, warm string) string {
 	return answers
 }
 
-// shown takes out of dbpmda's output what differs from run to run.
+// shown removes from dbpmda's output the parts that differ from run to run.
 func shown(output string) string {
 	for _, variable := range []struct{ pattern, constant string }{
 		{`\S*/pmdaderived\b`, "pmdaderived"},

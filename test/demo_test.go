@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Who sees no values in the demo sees why.
+// The demo says why there are no values.
 func TestDemoTellsWhy(t *testing.T) {
 	t.Parallel()
 	combined(t, exec.Command("make", "-s", "-C", "..", "bin/private-pmcd"))

@@ -31,7 +31,7 @@ func readDocument(t *testing.T, path string) string {
 	return string(must(os.ReadFile(path))(t))
 }
 
-// anchors returns the places in a document that a link can name, as GitHub does.
+// anchors returns the anchors of a document, by GitHub's rules.
 func anchors(document string) []string {
 	var found []string
 	for line := range strings.Lines(document) {

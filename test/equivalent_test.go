@@ -13,8 +13,8 @@ import (
 	"pmdaderived/test/pmcdtest"
 )
 
-// Metrics of two agents meet where PCP's configuration says that their instance domains are equivalent. A change of
-// the configuration counts from the next reload on.
+// A definition may use metrics of two agents where PCP's configuration declares their instance domains equivalent. A
+// change of the configuration counts from the next reload on.
 func TestEquivalentInstanceDomains(t *testing.T) {
 	dir := worldReadableDir(t)
 	definitions, maps := filepath.Join(dir, "site.conf"), filepath.Join(dir, "indom.conf")

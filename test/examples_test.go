@@ -20,20 +20,20 @@ import (
 	"pmdaderived/test/pmcdtest"
 )
 
-// example is a command of a document with what it prints, if that is shown.
+// example is a command of a document and its output, if the document shows it.
 type example struct{ command, output string }
 
-// exampleStart is how the lines of documents begin that the test runs. Commands of other programs need the machine,
-// or the source.
+// exampleStart matches the lines of documents that the test runs. Commands of other programs need the machine, or the
+// source.
 var exampleStart = regexp.MustCompile(`^(?:\$ )?((?:echo|pmdaderived|pminfo|pmprobe|pmrep|pmval) .*)$`)
 
 // ofArchive is a command with an archive; TestInstallRecord runs that of README.md.
 var ofArchive = regexp.MustCompile(`\$archive| -a /var`)
 
-// comment is what stands behind a command.
+// comment matches a comment behind a command.
 var comment = regexp.MustCompile(` +# .*$`)
 
-// findsFault is a command that has something to complain about where PCP ships definitions for what a host has not.
+// findsFault matches a command that reports faults if PCP ships definitions over metrics that a host does not have.
 var findsFault = regexp.MustCompile(`^pmdaderived check$`)
 
 // examples returns the commands in the indented blocks of a document. Output can follow a command
@@ -60,16 +60,16 @@ func examples(document string) []example {
 	return found
 }
 
-// shape is an output without what differs from host to host and from run to run: numbers, and which instances there
-// are.
+// shape returns an output without the parts that differ from host to host and from run to run: numbers, and the set of
+// instances.
 func shape(output string) string {
 	text := regexp.MustCompile(`-?\b[0-9]+(\.[0-9]+)?(e[-+][0-9]+)?\b`).ReplaceAllString(strings.TrimSpace(output), "N")
 	text = regexp.MustCompile(`inst \[N or "[^"]*"\]`).ReplaceAllString(text, `inst [N or "NAME"]`)
 	return strings.Join(slices.Compact(strings.Split(text, "\n")), "\n")
 }
 
-// The examples of the documents work, in order, on a host with the agent; where their output is shown, it is like
-// that but for the numbers. Those of docs/language.md are run by its own test, with values of their own.
+// The examples of the documents work, in order, on a host with the agent. If a document shows the output, the output is
+// the same but for the numbers. Another test runs those of docs/language.md, with values of its own.
 func TestDocumentExamples(t *testing.T) {
 	dir := worldReadableDir(t)
 	must(build(dir))(t) // the commands find it there
@@ -103,7 +103,7 @@ func TestDocumentExamples(t *testing.T) {
 	for document, list := range all {
 		for _, e := range list {
 			t.Run(document+"/"+e.command, func(t *testing.T) {
-				// What goes on until it is interrupted ends after one line.
+				// A command that runs until it is interrupted ends after one line.
 				command := regexp.MustCompile(`^(pmrep|pmval) `).ReplaceAllString(e.command, "$1 -s 1 ")
 				command = strings.ReplaceAll(command, "/etc/pcp/pmdaderived", site)
 				require.EventuallyWithT(t, func(c *assert.CollectT) { // a definition is served within two seconds
@@ -129,7 +129,7 @@ func requirePasted(t *testing.T, p *pmcdtest.PMCD, dir, site string) {
 	block := regexp.MustCompile(`(?m)^    echo '(?:.*\n)+?    pminfo -f \S+\n`).FindString(readDocument(t, "../README.md"))
 	require.NotEmpty(t, block)
 	block = strings.ReplaceAll(block, "/etc/pcp/pmdaderived", site)
-	// A machine that has much to do may take longer than it should. By the next turn what was written is served.
+	// A busy machine may be too slow for the pauses in the lines. In the next turn the definition is served.
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		require.NoError(c, os.RemoveAll(filepath.Join(site, "site.conf")))
 		require.EventuallyWithT(c, func(c *assert.CollectT) {
@@ -142,7 +142,7 @@ func requirePasted(t *testing.T, p *pmcdtest.PMCD, dir, site string) {
 	}, 13*time.Second, 4*time.Second)
 }
 
-// A newcomer's first look at a definition of their own, as CONTRIBUTING.md has it.
+// The command of CONTRIBUTING.md shows a newcomer their own definition.
 func TestDocumentFirstHour(t *testing.T) {
 	line := regexp.MustCompile(`(?m)^ +(echo .*bin/private-pmcd .*)$`).FindStringSubmatch(readDocument(t,
 		"../CONTRIBUTING.md"))
@@ -194,7 +194,7 @@ func runExample(t *testing.T, p *pmcdtest.PMCD, dir, command string) (string, er
 	return out.String(), err
 }
 
-// What the tests of documents look for is found, and differences are seen.
+// The tests of documents find examples and see differences.
 func TestDocumentTestsLook(t *testing.T) {
 	assert.Equal(t, []example{
 		{command: "pminfo -f a", output: "a\n    value 1"},

@@ -16,9 +16,9 @@ import (
 // extraOperand is a metric of the sample agent that only PCP 7.2 has.
 var extraOperand = regexp.MustCompile(`sample\.(voltage|current|power|temperature)\b`)
 
-// TestExtraUnits asks libpcp itself and the daemon, on the same pmcd, what they make of definitions with voltages,
-// currents, powers and temperatures. PCP has them since 7.2: package derived compares with the answers that it gave.
-// On an older one libpcp takes no such unit, and the daemon is asked alone: constants can have them all the same.
+// TestExtraUnits asks libpcp and the daemon, on the same pmcd, for definitions with voltages, currents, powers and
+// temperatures. PCP has them since 7.2: package derived compares with its recorded answers. An older libpcp does not
+// accept these units, and only the daemon is asked: constants can have them even there.
 func TestExtraUnits(t *testing.T) {
 	program := must(daemonProgram())(t)
 	run := &oracleRun{t: t, program: program, gen: &generator{}}

@@ -28,10 +28,10 @@ import (
 // docs/reliability.md has a table of all faults, with those that other tests inject: what goes on meanwhile
 // and how soon all is well again, which is 2 s. Each test logs what it measured.
 
-// wellAgain is how long a test waits for it at most, on whatever machine it runs.
+// wellAgain limits the wait for that, on any machine.
 const wellAgain = 20 * time.Second
 
-// faulty is a pmcd with our daemon, an agent of operands that can be hurt, and a client.
+// faulty is a pmcd with our daemon, an agent of operands with faults, and a client.
 type faulty struct {
 	t      *testing.T
 	p      *pmcdtest.PMCD
@@ -42,14 +42,13 @@ type faulty struct {
 	conn   *pmapi.Conn
 }
 
-// soundConf is what is served before, during and after each fault.
+// soundConf has the definitions that are served before, during and after each fault.
 const soundConf = `other = sum(sample.bin)
 value = hanging.value + 41
 steps = delta(sample.milliseconds)
 `
 
-// startFaulty starts them. through is a program that the daemon is run by, with its arguments. Options are for
-// the daemon.
+// startFaulty starts them. through is a program, with its arguments, that runs the daemon. Options are for the daemon.
 func startFaulty(t *testing.T, cfg pmcdtest.Config, through []string, options ...string) *faulty {
 	t.Helper()
 	f := &faulty{t: t, dir: worldReadableDir(t)}
@@ -82,11 +81,11 @@ func (f *faulty) write(text string) {
 	require.NoError(f.t, os.Rename(file+"~", file))
 }
 
-// fetch asks as a client that connects again when pmcd has gone; false: there is no answer.
+// fetch fetches as a client that connects again when pmcd was gone; false: there is no answer.
 func (f *faulty) fetch(names ...string) ([]pdu.ValueSet, bool) {
 	f.t.Helper()
 	if f.conn != nil && f.conn.Err() != nil {
-		_ = f.conn.Close() // it is broken
+		_ = f.conn.Close() // it has failed
 		f.conn = nil
 	}
 	ctx, cancel := context.WithTimeout(f.t.Context(), wellAgain)
@@ -123,7 +122,7 @@ func (f *faulty) has(names ...string) bool {
 	return ok && !slices.ContainsFunc(sets, func(set pdu.ValueSet) bool { return len(set.Values) != 1 })
 }
 
-// number is the value of a metric, -1 if it has none.
+// number returns the value of a metric, -1 if it has none.
 func (f *faulty) number(name string) float64 {
 	f.t.Helper()
 	sets, ok := f.fetch(name)
@@ -137,15 +136,15 @@ func (f *faulty) number(name string) float64 {
 	return v.Type.Float64(v.Bits)
 }
 
-// sound reports whether everything is served, and rightly. A fetch of the delta may find no newer sample than the one
-// before, on a busy machine, and has no value then: the next ones have.
+// sound reports whether everything is served with the right values. On a busy machine a fetch of the delta may find no
+// newer sample than the one before, and then has no value; later fetches have one.
 func (f *faulty) sound() bool {
 	f.t.Helper()
 	return f.number("derived.other") == 4500 && f.number("derived.value") == 42 &&
 		until(time.Second/2, func() bool { return f.has("derived.steps") }) == nil
 }
 
-// recovers waits until something holds and logs how long that took.
+// recovers waits until a condition holds and logs the time.
 func (f *faulty) recovers(what string, holds func() bool) {
 	f.t.Helper()
 	start := time.Now()
@@ -155,8 +154,8 @@ func (f *faulty) recovers(what string, holds func() bool) {
 	f.t.Logf("%s after %v", what, time.Since(start).Round(time.Millisecond))
 }
 
-// revive has pmcd start a program again that has ended, or that it has given up. It does by itself, when it is
-// asked for anything, but only once a minute, and a SIGHUP in the middle of that makes it fail.
+// revive makes pmcd start a program again that has ended or was dropped. pmcd also does so by itself at a request, but
+// only once a minute, and a SIGHUP during that makes it fail.
 func (f *faulty) revive(name string, old int) {
 	f.t.Helper()
 	again := func() bool {
@@ -167,7 +166,7 @@ func (f *faulty) revive(name string, old int) {
 	}
 }
 
-// identity is the PMID of a metric.
+// identity returns the PMID of a metric.
 func (f *faulty) identity(name string) pdu.PMID {
 	f.t.Helper()
 	sets, ok := f.fetch(name)
@@ -175,8 +174,8 @@ func (f *faulty) identity(name string) pdu.PMID {
 	return sets[0].PMID
 }
 
-// An agent of operands that stands still for longer than pmcd waits takes the values away that are computed
-// from its own, and no others.
+// An agent of operands that is stopped for longer than pmcd waits takes away the values over its own metrics, and no
+// others.
 func TestFaultOperandAgentStopped(t *testing.T) {
 	f := startFaulty(t, pmcdtest.Config{Flags: []string{"-t", "1"}}, nil)
 	daemon := pidOf(f.t, f.p, "pmdaderived")
@@ -196,7 +195,7 @@ func TestFaultOperandAgentStopped(t *testing.T) {
 	assert.Equal(t, daemon, pidOf(f.t, f.p, "pmdaderived"), "pmcd did not give us up")
 }
 
-// A daemon that is suspended makes only those wait who ask it; when it goes on everything is as it was.
+// A suspended daemon delays only its own clients. When it continues everything is as before.
 func TestFaultSuspended(t *testing.T) {
 	f := startFaulty(t, pmcdtest.Config{}, nil)
 	daemon := pidOf(f.t, f.p, "pmdaderived")
@@ -214,7 +213,7 @@ func TestFaultSuspended(t *testing.T) {
 	assert.Equal(t, daemon, pidOf(f.t, f.p, "pmdaderived"), "pmcd did not give us up")
 }
 
-// A daemon that is suspended, and asked, for longer than pmcd waits is replaced by another one. That serves the
+// A daemon that is suspended during a request for longer than pmcd waits is replaced by another one. That serves the
 // same metrics, also while the first still exists, which ends as soon as it can.
 func TestFaultSuspendedForTooLong(t *testing.T) {
 	f := startFaulty(t, pmcdtest.Config{Flags: []string{"-t", "1"}}, nil)
@@ -238,7 +237,7 @@ func TestFaultSuspendedForTooLong(t *testing.T) {
 	require.True(t, f.sound())
 }
 
-// However many SIGHUPs come, no fetch is without its values, and the last one counts.
+// No fetch lacks values during any number of SIGHUPs, and the last one counts.
 func TestFaultHangupStorm(t *testing.T) {
 	f := startFaulty(t, pmcdtest.Config{}, nil)
 	daemon := pidOf(f.t, f.p, "pmdaderived")
@@ -274,8 +273,8 @@ func TestFaultHangupStorm(t *testing.T) {
 	require.True(t, f.sound())
 }
 
-// Where nothing can be written, everything is served, what is new, too; as soon as something can be, identities and
-// figures are.
+// A daemon that cannot write serves everything, also new definitions. As soon as it can write, it saves identities and
+// exports figures.
 func TestFaultReadOnlyDirectories(t *testing.T) {
 	f := startFaulty(t, pmcdtest.Config{}, nil)
 	logs, figures := filepath.Dir(f.p.LogFile), filepath.Join(f.p.Dir, "tmp", "mmv")
@@ -288,7 +287,7 @@ func TestFaultReadOnlyDirectories(t *testing.T) {
 	f.recovers("a new definition is served", func() bool { return f.number("derived.late") == 10 })
 	require.True(t, f.sound())
 	assert.NotContains(t, f.saved(), `"late"`)
-	// pmcd starts us again while we can write nothing, the log least of all.
+	// pmcd starts the daemon again while it cannot write, not even its log.
 	info := must(os.Stat(logs))(t)
 	t.Cleanup(func() { _ = os.Chmod(logs, info.Mode().Perm()) })
 	before := f.identity("derived.value")
@@ -310,14 +309,14 @@ func TestFaultReadOnlyDirectories(t *testing.T) {
 	require.True(t, f.sound())
 }
 
-// saved is the text of the state file.
+// saved returns the text of the state file.
 func (f *faulty) saved() string {
 	f.t.Helper()
 	return string(must(os.ReadFile(f.state))(f.t))
 }
 
-// onSmallDisk runs a program with state, log and figures on a file system of its own, of 1 MB, that nobody else
-// sees. It is full from the start if there is a file $1/full.
+// onSmallDisk runs a program with state, log and figures on a private file system of 1 MB. It is full from the start if
+// there is a file $1/full.
 const onSmallDisk = `#!/bin/sh
 set -e
 disk=$1/disk
@@ -329,7 +328,7 @@ shift
 exec "$@"
 `
 
-// startOnSmallDisk is startFaulty with such a disk. inside gives a path on it as others can reach it.
+// startOnSmallDisk is startFaulty with such a disk. inside returns a path on it that other processes can open.
 func startOnSmallDisk(t *testing.T, full bool) (f *faulty, inside func(path string) string) {
 	t.Helper()
 	if os.Geteuid() != 0 || exec.Command("unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt").Run() != nil {
@@ -348,13 +347,14 @@ func startOnSmallDisk(t *testing.T, full bool) (f *faulty, inside func(path stri
 	return f, func(path string) string { return fmt.Sprintf("/proc/%d/root%s", daemon, filepath.Join(disk, path)) }
 }
 
-// holds reports whether there is a file with this text in it.
+// holds reports whether a file has this text in it.
 func holds(path, text string) bool {
 	now, err := os.ReadFile(path)
 	return err == nil && strings.Contains(string(now), text)
 }
 
-// While a disk is full everything is served, what is new, too. When there is room again, identities and log go on.
+// While a disk is full everything is served, also new definitions. When there is room again, identities and the log
+// continue.
 func TestFaultDiskFull(t *testing.T) {
 	f, inside := startOnSmallDisk(t, false)
 	daemon := pidOf(f.t, f.p, "pmdaderived")
@@ -373,8 +373,8 @@ func TestFaultDiskFull(t *testing.T) {
 	assert.Equal(t, daemon, pidOf(f.t, f.p, "pmdaderived"))
 }
 
-// A disk that is full when the daemon starts makes no difference to what is served. When there is room, identities
-// are saved and figures exported.
+// A full disk at the start of the daemon changes nothing that is served. When there is room, identities are saved and
+// figures exported.
 func TestFaultDiskFullAtStart(t *testing.T) {
 	f, inside := startOnSmallDisk(t, true)
 	require.False(t, holds(inside("state/identities"), ""), "it cannot be saved")
@@ -396,15 +396,16 @@ func fill(t *testing.T, path string) {
 	require.NoError(t, file.Close())
 }
 
-// Without a file descriptor left nothing can be read and no connection made, but what is served is served on.
+// Without a free file descriptor the daemon can read no file and make no connection, but all definitions are still
+// served.
 func TestFaultDescriptorsExhausted(t *testing.T) {
 	f := startFaulty(t, pmcdtest.Config{}, nil)
 	daemon := pidOf(f.t, f.p, "pmdaderived")
-	limit(t, daemon, "--nofile=3:") // those that are open stay open
+	limit(t, daemon, "--nofile=3:") // open ones stay open
 	f.write(soundConf + "late = sample.long.ten\n")
 	require.NoError(t, syscall.Kill(daemon, syscall.SIGHUP))
 	f.recovers("the log says so", func() bool { return strings.Contains(f.p.Log(), "too many open files") })
-	for range 20 { // a crowd of requests, then none
+	for range 20 { // many requests, then none
 		for range 8 {
 			require.True(t, f.sound())
 		}
@@ -419,8 +420,8 @@ func TestFaultDescriptorsExhausted(t *testing.T) {
 	assert.Equal(t, daemon, pidOf(f.t, f.p, "pmdaderived"))
 }
 
-// With a soft limit of the runtime the daemon stays small; with no memory left it ends, with a trace in its log. Nobody
-// else is concerned, and when pmcd starts it again everything has the same identity.
+// With a soft limit of the runtime the daemon stays small. Without memory it ends, with a trace in its log, and nothing
+// else fails. After pmcd has started it again every metric has the same identity.
 func TestFaultMemoryLimit(t *testing.T) {
 	f := startFaulty(t, pmcdtest.Config{}, []string{"/usr/bin/env", "GOMEMLIMIT=32MiB"})
 	daemon := pidOf(f.t, f.p, "pmdaderived")
@@ -456,8 +457,8 @@ func TestFaultMemoryLimit(t *testing.T) {
 	assert.Regexp(t, "out of memory|cannot allocate memory", string(trace))
 }
 
-// limit sets a soft limit of a process, as prlimit(1) takes it. Root does so as the user that the process runs as,
-// which needs no privilege.
+// limit sets a soft limit of a process, in the form of prlimit(1). Root does so as the user of the process, which needs
+// no privilege.
 func limit(t *testing.T, pid int, option string) {
 	t.Helper()
 	cmd := exec.Command("prlimit", "--pid", strconv.Itoa(pid), option)
@@ -469,7 +470,7 @@ func limit(t *testing.T, pid int, option string) {
 	combined(t, cmd)
 }
 
-// resident is how many bytes of memory a process has.
+// resident returns the memory of a process in bytes.
 func resident(t *testing.T, pid int) int {
 	t.Helper()
 	text := must(os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)))(t)
@@ -478,14 +479,13 @@ func resident(t *testing.T, pid int) int {
 	return kb << 10
 }
 
-// zombie reports whether a process has ended and pmcd has not asked about it yet.
+// zombie reports whether a process has ended and pmcd has not waited for it yet.
 func zombie(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err != nil || strings.Contains(string(text), ") Z ")
 }
 
-// Our clock, which nobody sets, need not be pmcd's: where it shows another time since boot, as in a container
-// that was moved, deltas and rates are what they are.
+// Our monotonic clock may differ from pmcd's, as in a container that was moved. Deltas and rates stay right.
 func TestFaultOtherMonotonicClock(t *testing.T) {
 	const ahead = "1000000" // s
 	through := []string{"/usr/bin/unshare", "--time", "--monotonic", ahead, "--boottime", ahead}

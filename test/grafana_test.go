@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// integrationDir has what stock tools read: a folder for each tool.
+// integrationDir has the files for stock tools: a folder for each tool.
 const integrationDir = "../integration"
 
-// grafanaPanel is what the tests look at in a panel of a dashboard.
+// grafanaPanel has the fields of a panel that the tests read.
 type grafanaPanel struct {
 	ID          int
 	Type, Title string
@@ -29,7 +29,7 @@ type grafanaPanel struct {
 	}
 }
 
-// grafanaBoard is what the tests look at in a dashboard.
+// grafanaBoard has the fields of a dashboard that the tests read.
 type grafanaBoard struct {
 	UID, Title, Description string
 	SchemaVersion           int
@@ -43,8 +43,8 @@ type grafanaBoard struct {
 // `make install` makes the dashboards for valkey from those for redis.
 var grafanaSources = map[string]string{"vector": "", "redis": `{hostname == "$host"}`}
 
-// Every dashboard is there for each data source and has what Grafana demands or would silently draw wrongly.
-// TestIntegration looks for the metrics.
+// Every dashboard exists for each data source and has all that Grafana needs to draw it correctly. TestIntegration
+// checks the metrics.
 func TestGrafana(t *testing.T) {
 	files := must(filepath.Glob(filepath.Join(integrationDir, "grafana/*.json")))(t)
 	require.Len(t, files, 2*len(grafanaSources))

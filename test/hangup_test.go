@@ -31,25 +31,25 @@ import (
 // stockMetric is of PCP's agent sample, which pmcd runs as a process, like ours.
 const stockMetric = "sample.long.one"
 
-// drops is how often pmcd has dropped an agent, by its log.
+// drops returns the number of times that pmcd has dropped an agent, by its log.
 func (f *faulty) drops(agent string) int {
 	f.t.Helper()
 	text := must(os.ReadFile(f.p.LogFile))(f.t)
 	return len(regexp.MustCompile(`Cleanup "`+agent+`" agent \(dom \d+\): protocol failure`).FindAllIndex(text, -1))
 }
 
-// hangup tells pmcd to look after its agents.
+// hangup sends a SIGHUP to pmcd, which then checks its agents.
 func (f *faulty) hangup() { require.NoError(f.t, f.p.Signal(syscall.SIGHUP)) }
 
-// While pmcd waits for anything but values: it drops the agent, whichever it is, and starts it again; the same
-// metrics are there as before.
+// If pmcd waits for anything but values, it drops the agent, whichever it is, and starts it again. The same metrics are
+// there as before.
 func TestFaultHangupInALookup(t *testing.T) {
 	for _, row := range []struct {
 		agent, program string
 		ask            func(ctx context.Context, conn *pmapi.Conn, id pdu.PMID) error
 		metric         string
 	}{
-		{"sample", "pmdasample", askDesc, stockMetric}, // its names are pmcd's to know
+		{"sample", "pmdasample", askDesc, stockMetric}, // pmcd itself knows its names
 		{"derived", "pmdaderived", askName, "derived.value"},
 	} {
 		t.Run(row.agent, func(t *testing.T) {
@@ -170,7 +170,7 @@ func (f *faulty) ask(request func(ctx context.Context) error) <-chan error {
 	return asked
 }
 
-// stop lets a program stand still; it goes on when the test ends at the latest.
+// stop stops a program until the end of the test at the latest.
 func (f *faulty) stop(program string) (pid int) {
 	f.t.Helper()
 	pid = pidOf(f.t, f.p, program)
@@ -180,7 +180,7 @@ func (f *faulty) stop(program string) (pid int) {
 	return pid
 }
 
-// stopped reports whether all threads of a process stand still: a signal needs a moment, in which one of them may
+// stopped reports whether all threads of a process are stopped: a signal takes a moment, during which one of them may
 // answer.
 func stopped(t *testing.T, pid int) bool {
 	t.Helper()

@@ -79,7 +79,7 @@ func (h harness) setup(env *testscript.Env) error {
 			fail.Errorf("private pmcd: %v", err)
 		}
 	})
-	// testscript keeps the folder for us alone; the agent reads its files as another user.
+	// testscript makes a private folder, but the agent reads its files as another user.
 	return filepath.WalkDir(env.WorkDir, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() {
 			err = os.Chmod(path, 0o755)
@@ -224,7 +224,7 @@ func (h harness) poll(ts *testscript.TestScript, neg bool, args []string) {
 	for {
 		stdout, stderr, problem := attempt.run(p, ts.MkAbs("."))
 		if problem == nil {
-			// cat puts the output where the commands stdout and stderr look.
+			// cat makes the output that of the last command, which stdout and stderr check.
 			seen := ts.MkAbs(".poll")
 			ts.Check(os.WriteFile(seen, stdout, 0o644))
 			ts.Check(ts.Exec("cat", seen))
@@ -237,7 +237,7 @@ func (h harness) poll(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// attempt is what poll repeats.
+// attempt is one command of poll, with its conditions.
 type attempt struct {
 	limit    time.Duration
 	patterns map[string][]*regexp.Regexp // by the option that gives them
@@ -269,7 +269,7 @@ func parsePoll(args []string) (attempt, error) {
 	return a, nil
 }
 
-// run runs the command once and says what is not yet as it should be.
+// run runs the command once and returns the conditions that do not hold yet.
 func (a attempt) run(p *pmcdtest.PMCD, dir string) (stdout, stderr []byte, problem error) {
 	ctx, cancel := context.WithTimeout(context.Background(), a.limit)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 
 var update = flag.Bool("update", false, "write golden files instead of comparing with them")
 
-// worldReadableDir makes a folder that the user pmcd runs as can read; t.TempDir is for us alone.
+// worldReadableDir makes a folder that pmcd's user can read; t.TempDir is private.
 func worldReadableDir(t *testing.T) string {
 	t.Helper()
 	dir := must(os.MkdirTemp("/tmp", "pmdaderived-"))(t)
@@ -19,7 +19,7 @@ func worldReadableDir(t *testing.T) string {
 	return dir
 }
 
-// must gives the value of a call that may not fail: must(os.ReadFile(path))(t).
+// must returns the value of a call that may not fail: must(os.ReadFile(path))(t).
 func must[T any](v T, err error) func(testing.TB) T {
 	return func(tb testing.TB) T {
 		tb.Helper()

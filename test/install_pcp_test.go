@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Packages that are installed are not installed again because a file of theirs has gone: somebody may want it so.
+// install-pcp does not install an installed package again because a file of it is missing: that may be on purpose.
 func TestInstallPCP(t *testing.T) {
 	if onCopy(t) {
 		return

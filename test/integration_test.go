@@ -22,7 +22,7 @@ import (
 // derivedName finds names of our metrics in files of any format.
 var derivedName = regexp.MustCompile(`\b(derived|mmv\.pmdaderived)(\.[a-z][a-z0-9_]*)+`)
 
-// copyIntegration copies a tool's folder to where the user that PCP's tools run as can read it.
+// copyIntegration copies a tool's folder to a place that the user of PCP's tools can read.
 func copyIntegration(t *testing.T, tool, to string) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(to, 0o755))
@@ -34,7 +34,7 @@ func copyIntegration(t *testing.T, tool, to string) {
 	}
 }
 
-// What stock tools read from us works with them.
+// The files for stock tools work with their tools.
 func TestIntegration(t *testing.T) {
 	p, program := startWithConf(t)
 	work := worldReadableDir(t)

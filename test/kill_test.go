@@ -19,7 +19,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// killed is the daemon beside a pmcd that is the test, to be killed at any moment.
+// killed is the daemon behind pipes of the test, which kills it.
 type killed struct {
 	*piped
 	t *testing.T
@@ -35,19 +35,19 @@ func (k *killed) pmid(name string) (pdu.PMID, bool) {
 	return ids.PMIDs[0], true
 }
 
-// end waits for a daemon that has been killed.
+// end waits for a killed daemon.
 func (k *killed) end() {
 	k.t.Helper()
 	require.NoError(k.t, k.to.Close())
 	require.ErrorContains(k.t, k.cmd.Wait(), "killed")
 }
 
-// Whenever the daemon is killed while it writes down new identities, it serves every metric under the same
-// PMID when it is started again, and leaves no temporary files behind.
+// A daemon that is killed at any moment while it writes new identities serves every metric under the same PMID when it
+// is started again, and leaves no temporary files.
 func TestKilledDaemonKeepsIdentities(t *testing.T) {
 	const (
 		least  = 200       // kills
-		most   = 5 * least // if none has hit a write
+		most   = 5 * least // if no kill was during a write
 		looked = 100       // of the known metrics, after each start
 	)
 	me := must(user.Current())(t)
@@ -121,7 +121,7 @@ func TestKilledDaemonKeepsIdentities(t *testing.T) {
 	assert.NotContains(t, string(log), "cannot read the metric identifiers of earlier runs")
 }
 
-// temporary lists what else is in the folder of the state.
+// temporary returns the other files in the folder of the state.
 func temporary(t *testing.T, state string) []string {
 	t.Helper()
 	entries := must(os.ReadDir(filepath.Dir(state)))(t)

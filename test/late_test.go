@@ -19,8 +19,8 @@ import (
 	"pmdaderived/test/pmcdtest"
 )
 
-// A definition whose operands do not exist waits for them: when their agent is installed the metric
-// appears, in the name space too, and nobody has to tell us.
+// A definition whose operands do not exist waits for them. When their agent is installed the metric appears, in the
+// name space too, without a signal to the daemon.
 func TestOperandsThatAppearLater(t *testing.T) {
 	work := worldReadableDir(t)
 	conf := writeFile(t, work, "derived.conf", "late = hanging.value + 41\nearly = sample.long.one\n")
@@ -55,9 +55,8 @@ func TestOperandsThatAppearLater(t *testing.T) {
 	assert.Contains(t, listed, "derived.late\n")
 }
 
-// An agent that goes takes the values of what is computed from its metrics with it, and nothing else; when
-// it comes back, they are there again.
-// Nobody tells us, and we are not started again.
+// An agent that ends takes away the values over its metrics, and no others. When it comes back, so do they, without a
+// signal to the daemon or a restart of it.
 func TestOperandsThatGoAndComeBack(t *testing.T) {
 	work := worldReadableDir(t)
 	conf := writeFile(t, work, "derived.conf",
@@ -155,8 +154,8 @@ func TestOperandsThatGoAndComeBack(t *testing.T) {
 	assert.Equal(t, daemon, pid("pmdaderived"), "we have run all the time")
 }
 
-// What pmcd's protected agents tell us as a known user of the host is not told to strangers, in whatever form:
-// not by an aggregate, a condition, another definition, or the figures about the definition.
+// Values that pmcd's protected agents return to a known user of the host are not returned to strangers in any form: not
+// by an aggregate, a condition, another definition, or the figures about the definition.
 func TestProtectedOperands(t *testing.T) {
 	work := worldReadableDir(t)
 	conf := filepath.Join(work, "derived.conf")

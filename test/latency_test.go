@@ -21,14 +21,14 @@ import (
 	"pmdaderived/test/pmcdtest"
 )
 
-// slowest is the time in which every request has to be answered, whatever pmcd is doing.
+// slowest is the time within which every request must be answered, whatever pmcd does.
 const slowest = 50 * time.Millisecond
 
 // hangVariable makes the test program a small agent whose fetches hang for 4 s while the file that the
 // variable names exists.
 const hangVariable = "PMDADERIVED_TEST_HANG"
 
-// hanging is an agent with two metrics: one that does not change, and how often it has been fetched.
+// hanging is an agent with two metrics: one that does not change, and the number of its fetches.
 type hanging struct {
 	file  string
 	count uint64
@@ -65,8 +65,8 @@ func (h *hanging) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 	return nil
 }
 
-// probe talks to the agent as its pmcd, so that the time of every request can be seen from outside
-// while the pmcd that has the operands is stopped, killed and started again.
+// probe plays the agent's pmcd, so that the time of every request can be measured from outside while the pmcd that has
+// the operands is stopped, killed and started again.
 type probe struct {
 	*piped
 	t       *testing.T
@@ -77,8 +77,8 @@ type probe struct {
 	echo    *echo
 }
 
-// echo is a process that answers at once and does nothing else: cat. What it needs longest shows what
-// the machine, shared and busy as it may be, adds to the time of an answer.
+// echo is a process that only answers at once: cat. Its longest time shows how much the shared machine adds to the time
+// of an answer.
 type echo struct {
 	in      io.Writer
 	out     io.Reader
@@ -122,7 +122,7 @@ func startProbe(t *testing.T, options ...string) *probe {
 	return p
 }
 
-// ask sends a request and returns the reply; the time counts.
+// ask sends a request, measures its time, and returns the reply.
 func (p *probe) ask(m pdu.Message) pdu.Message {
 	p.t.Helper()
 	start := time.Now()
@@ -139,7 +139,7 @@ func (p *probe) ask(m pdu.Message) pdu.Message {
 	return reply
 }
 
-// pmid looks a name up until it is there.
+// pmid looks a name up until it exists.
 func (p *probe) pmid(name string) pdu.PMID {
 	p.t.Helper()
 	var id pdu.PMID
@@ -153,7 +153,7 @@ func (p *probe) pmid(name string) pdu.PMID {
 	return id
 }
 
-// ownLongest is derived.control.request_longest: what the agent itself took for the longest request.
+// ownLongest returns derived.control.request_longest: the longest request by the agent's own clock.
 func (p *probe) ownLongest() time.Duration {
 	p.t.Helper()
 	id := p.pmid("derived.control.request_longest")
@@ -164,7 +164,7 @@ func (p *probe) ownLongest() time.Duration {
 	return time.Duration(ms * float64(time.Millisecond))
 }
 
-// round asks for everything once, as tools do, and returns the value set of the metric.
+// round sends every kind of request once, as tools do, and returns the value set of the metric.
 func (p *probe) round(name string, id pdu.PMID) pdu.ValueSet {
 	p.t.Helper()
 	p.ask(&pdu.PMNSTraverse{Name: "derived"})
@@ -178,7 +178,7 @@ func (p *probe) round(name string, id pdu.PMID) pdu.ValueSet {
 	return result.Sets[0]
 }
 
-// during asks without pause for as long as f runs.
+// during sends requests without a pause while f runs.
 func (p *probe) during(name string, id pdu.PMID, f func() error) {
 	p.t.Helper()
 	done := make(chan error, 1)
@@ -194,7 +194,7 @@ func (p *probe) during(name string, id pdu.PMID, f func() error) {
 	}
 }
 
-// until asks without pause until the metric has a value.
+// until sends requests without a pause until the metric has a value.
 func (p *probe) until(name string, id pdu.PMID) {
 	p.t.Helper()
 	require.Eventually(p.t, func() bool {
@@ -203,8 +203,7 @@ func (p *probe) until(name string, id pdu.PMID) {
 	}, 30*time.Second, time.Millisecond, "%s has a value again", name)
 }
 
-// Whatever happens to the operands, the agent answers at once: an agent that hangs, a pmcd that stands
-// still, is killed and comes back.
+// The agent answers at once while an agent of operands hangs, and while pmcd is stopped, killed and started again.
 func TestNoRequestWaits(t *testing.T) {
 	work := worldReadableDir(t)
 	hang := filepath.Join(work, "hang")
@@ -225,7 +224,7 @@ func TestNoRequestWaits(t *testing.T) {
 		p.round("derived.slow", slow) // starts the sample that hangs
 		start := time.Now()
 		p.during("derived.quick", quick, func() error {
-			// Another client of the same pmcd shows how long that stands still.
+			// Another client of the same pmcd shows how long it is blocked.
 			if err := until(10*time.Second, func() bool { return stands(upstream.Socket) }); err != nil {
 				return err
 			}

@@ -23,19 +23,19 @@ import (
 
 const exampleAgent = "../pmda/examples/dice"
 
-// library are the packages that docs/library.md promises to other programs.
+// library returns the packages that docs/library.md promises to other programs.
 func library() []string {
 	return []string{"pdu", "pmda", "pmda/pmapi", "pmda/pmapi/archive", "pmda/pmapi/pmapitest", "pmda/pmdatest"}
 }
 
-// promisedTypes are the types of other packages that these give a name of their own, all that is promised of the
-// others.
+// promisedTypes has types of other packages for which the promised packages have a name of their own. Nothing else of
+// those packages is promised.
 var promisedTypes = map[string][]string{
 	"pmda/pmapi/archive/logfile": {"DamageError", "Label"},
 }
 
-// What other programs can use changes on purpose only (-update writes what there is): docs/library.md says
-// which changes there may be.
+// The exported names of the promised packages change only on purpose (-update writes them). docs/library.md says which
+// changes are allowed.
 func TestLibraryInterface(t *testing.T) {
 	for _, path := range slices.AppendSeq(library(), maps.Keys(promisedTypes)) {
 		t.Run(path, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestLibraryInterface(t *testing.T) {
 	}
 }
 
-// lost are the lines of one text that another has not.
+// lost returns the lines of one text that another does not have.
 func lost(from, in string) []string {
 	var found []string
 	for line := range strings.Lines(from) {
@@ -162,7 +162,7 @@ func documentedModule(t *testing.T) []string {
 	return commands
 }
 
-// sources is a folder of Go with its programs only.
+// sources is a folder of Go without tests and other files.
 type sources struct{ fs.FS }
 
 func (s sources) ReadDir(name string) ([]fs.DirEntry, error) {

@@ -15,8 +15,7 @@ import (
 	"pmdaderived/test/pmcdtest"
 )
 
-// The control line of docs/scale.md has a central pmlogger record what the configuration of that page says: nothing
-// is made up for it.
+// The control line of docs/scale.md makes a central pmlogger record the configuration of that page, and nothing else.
 func TestLoggerControl(t *testing.T) {
 	page := readDocument(t, "../docs/scale.md")
 	line := regexp.MustCompile(`(?m)^    (db1\.example\.org  .*-c (\S+))\n`).FindStringSubmatch(page)

@@ -33,7 +33,7 @@ const (
 	stageInside     = "inside"
 
 	// hereVariable allows the test to use the machine itself where it may not make namespaces (an
-	// unprivileged container). Nobody else may be using PCP there.
+	// unprivileged container). No other program may use PCP there.
 	hereVariable = "PMDADERIVED_INSTALL_HERE"
 )
 
@@ -85,7 +85,7 @@ func namespaced(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// requireMachineToOurselves refuses to go on beside processes that Install and Remove would hit.
+// requireMachineToOurselves fails the test beside processes that Install and Remove would signal.
 func requireMachineToOurselves(t *testing.T) {
 	t.Helper()
 	binadm := must(pcpVariable("PCP_BINADM_DIR"))(t)
@@ -119,7 +119,7 @@ func runInside() (status int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	// Daemons become children of the first process. Nobody else asks how they ended.
+	// Daemons become children of the first process, which must wait for them.
 	for {
 		var wait syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &wait, 0, nil)
@@ -182,7 +182,7 @@ func isolateFiles(scratch string) error {
 	return nil
 }
 
-// requireCopied demands that a file, whatever links lead to it, is not the machine's own.
+// requireCopied demands that a file, followed through links, is not the machine's own.
 func requireCopied(t *testing.T, path string) {
 	t.Helper()
 	var fs unix.Statfs_t

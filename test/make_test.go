@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Who has no Go, or one that is too old, hears of it.
+// Without Go, or with one that is too old, the message says so.
 func TestCheckGo(t *testing.T) {
 	t.Parallel()
 	wanted := regexp.MustCompile(`(?m)^go (1\.[0-9]+)`).FindStringSubmatch(readDocument(t, "../go.mod"))
@@ -75,7 +75,7 @@ func TestMakeChecksGoFirst(t *testing.T) {
 	assert.NotContains(t, string(out), "check-go")
 }
 
-// Rules that would take apart what belongs together, or take a no for a yes, run nothing.
+// Recipes that would split a path at a blank, or take a no for a yes, run nothing.
 func TestMakeRefuses(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

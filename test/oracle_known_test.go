@@ -270,7 +270,7 @@ var known = []explanation{
 	{"Q-7X", func(x *expression) bool { return x.callsExpression("delta rate instant") }},
 	{"expressions in aggregates", func(x *expression) bool { return x.callsExpression("avg count max min sum") }},
 
-	// What follows crashes libpcp, or leaves its memory in disorder: it is not even asked.
+	// These texts crash libpcp, or corrupt its memory: libpcp is not asked.
 	{"Q-SCALAR-EMPTY", func(x *expression) bool {
 		return x.has(func(e syntax.Expr) bool {
 			return syntax.Is(e, syntax.Scalar) && patchy(e)

@@ -146,7 +146,7 @@ func (m *machine) testPackage(t *testing.T, former, present string) {
 	assert.True(t, m.running())
 }
 
-// The next start of pmcd does what the installation could not. What somebody has taken out of pmcd stays out.
+// The next start of pmcd does what the installation could not. An agent that the site has removed from pmcd stays out.
 func (m *machine) testPackageWithoutPMCD(t *testing.T, former, present string) {
 	control, files := m.controlLines(), m.files()
 	m.stopPMCD()

@@ -33,14 +33,14 @@ var (
 	reloadSeed = flag.Uint64("reload-seed", 1, "what its edits begin with")
 )
 
-// What the daemon may have more at the end than after a fifth of the reloads.
+// These limit the growth of the daemon from a fifth of the reloads to the end.
 const (
 	moreThreads = 4
-	moreFiles   = 8      // pmcd's table of clients, not ours, decides when a connection is made anew
+	moreFiles   = 8      // pmcd's table of clients decides when a connection is replaced
 	moreMemory  = 24_000 // KiB
 )
 
-// footprint is what a process holds.
+// footprint has the resources of a process.
 type footprint struct{ threads, files, memory int }
 
 func footprintOf(t *testing.T, pid int) footprint {
@@ -62,14 +62,14 @@ func footprintOf(t *testing.T, pid int) footprint {
 		}
 	}
 	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
-	if !errors.Is(err, fs.ErrPermission) { // they are root's business
+	if !errors.Is(err, fs.ErrPermission) { // only root may read them
 		require.NoError(t, err)
 	}
 	f.files = len(files)
 	return f
 }
 
-// editor is who changes the definitions.
+// editor changes the definitions.
 type editor struct {
 	t    *testing.T
 	site *reloadtest.Site
@@ -113,7 +113,7 @@ func (e *editor) generation() int {
 type reader struct {
 	client *reloadtest.Client
 	pmcd   *pmcdtest.PMCD
-	rounds int // between two looks at the names
+	rounds int // between two lookups of names
 	count  int // fetches
 }
 
@@ -127,7 +127,7 @@ func (r *reader) run(ctx context.Context) error {
 	return nil
 }
 
-// life is one run of the program.
+// life runs the program once, until it disconnects.
 func (r *reader) life(ctx context.Context) error {
 	conn, err := pmapi.Dial(ctx, "unix", r.pmcd.Socket)
 	if err != nil {
@@ -171,7 +171,7 @@ func (r *reader) life(ctx context.Context) error {
 	return nil
 }
 
-// ended is err unless that comes from the end of the test.
+// ended returns err, or nil if the end of the test caused it.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -179,8 +179,8 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// While an administrator edits a file again and again, mistakes included, every fetch of every client of
-// pmcd is right: package reloadtest says what that is. The daemon does not grow.
+// While an administrator edits a file again and again, with mistakes, every fetch of every client is right, as package
+// reloadtest defines it. The daemon does not grow.
 func TestReloads(t *testing.T) {
 	const clients = 8
 	work := worldReadableDir(t)
@@ -210,7 +210,7 @@ func TestReloads(t *testing.T) {
 	for i := range readers {
 		r := &reader{client: site.NewClient(uint64(i)), pmcd: e.pmcd, rounds: 50}
 		readers[i] = r
-		require.NoError(t, r.life(ctx)) // of generation 0, which shows what metadata there are
+		require.NoError(t, r.life(ctx)) // of generation 0, from which it learns the metadata
 		running.Go(func() {
 			if err := r.run(ctx); err != nil {
 				failed <- err

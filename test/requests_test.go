@@ -15,8 +15,7 @@ import (
 	"pmdaderived/test/pmcdtest"
 )
 
-// crowdedSite makes what a pmcd that takes only short requests is tried with: a definition of many metrics of PCP's own
-// agents, which counts instances, so units do not matter.
+// crowdedSite returns a definition of many metrics of PCP's own agents. It counts instances, so units do not matter.
 func crowdedSite(t *testing.T, p *pmcdtest.PMCD, dir string, metrics int) (conf string) {
 	t.Helper()
 	c := dial(t, p)
@@ -47,7 +46,7 @@ func isPMCD60(t *testing.T, p *pmcdtest.PMCD) bool {
 	return strings.HasPrefix(version, "6.0.")
 }
 
-// A pmcd that takes only shorter requests than the agent needs is told of in the log: -M is the most metrics in a
+// The log reports a pmcd that accepts only shorter requests than the agent needs: -M is the most metrics in a
 // fetch, since PCP 6.3.1, -L the longest request that a client may send, in bytes.
 func TestPMCDTakesShortRequests(t *testing.T) {
 	plain := pmcdtest.Start(t, pmcdtest.Config{})

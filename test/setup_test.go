@@ -25,7 +25,8 @@ import (
 
 const domain = 510
 
-// TestMain makes the test program an agent where one of its variables is set, and removes what is built for all tests.
+// TestMain makes the test program an agent if one of its variables is set, and removes the programs that were built for
+// all tests.
 func TestMain(m *testing.M) {
 	if file := os.Getenv(hangVariable); file != "" {
 		runAgent(&hanging{file: file})
@@ -63,7 +64,7 @@ func runAgent(a pmda.Agent) {
 	}
 }
 
-// programDir is where the daemon is built: every user can run it there.
+// programDir is the folder of the daemon's program. Every user can run it there.
 var programDir = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("/tmp", "pmdaderived-")
 	if err != nil {
@@ -93,7 +94,7 @@ func build(dir string) (string, error) {
 	return program, nil
 }
 
-// derivedAgent is the daemon as a pmcd starts it.
+// derivedAgent returns the daemon as a pmcd starts it.
 func derivedAgent(t *testing.T, options ...string) pmcdtest.Agent {
 	t.Helper()
 	return pmcdtest.Agent{Name: "derived", Domain: domain, Command: append([]string{
@@ -108,7 +109,7 @@ func startDerived(t *testing.T, options ...string) *pmcdtest.PMCD {
 	return pmcdtest.Start(t, pmcdtest.Config{Agents: []pmcdtest.Agent{derivedAgent(t, options...)}})
 }
 
-// piped is the daemon behind the pipes of a pmcd that is the test.
+// piped is the daemon behind pipes of the test, which plays pmcd.
 type piped struct {
 	cmd *exec.Cmd
 	to  io.Closer
@@ -116,7 +117,7 @@ type piped struct {
 	out *pdu.Writer
 }
 
-// startPiped runs the daemon and greets it.
+// startPiped runs the daemon and completes the handshake.
 func startPiped(t *testing.T, options ...string) *piped {
 	t.Helper()
 	cmd := exec.Command(must(daemonProgram())(t), options...)
@@ -141,7 +142,7 @@ func (p *piped) ask(m pdu.Message) (pdu.Message, error) {
 	return pdu.Decode(f)
 }
 
-// hangingAgent is [hanging] as a pmcd starts it.
+// hangingAgent returns [hanging] as a pmcd starts it.
 func hangingAgent(program string) pmcdtest.Agent {
 	return pmcdtest.Agent{
 		Name: "hanging", Domain: 400, Command: []string{program},
@@ -149,7 +150,7 @@ func hangingAgent(program string) pmcdtest.Agent {
 	}
 }
 
-// copySelf puts this program, which is an agent under another name, where a pmcd may start it.
+// copySelf copies this program, which is an agent under another name, to a folder where a pmcd may start it.
 func copySelf(t *testing.T, dir, name string) string {
 	t.Helper()
 	text := must(os.ReadFile(must(os.Executable())(t)))(t)
@@ -158,7 +159,7 @@ func copySelf(t *testing.T, dir, name string) string {
 	return program
 }
 
-// writeFile writes a file that everybody can read and returns its path.
+// writeFile writes a file that every user can read and returns its path.
 func writeFile(t *testing.T, dir, name, text string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -166,7 +167,7 @@ func writeFile(t *testing.T, dir, name, text string) string {
 	return path
 }
 
-// pidOf is the process of an agent.
+// pidOf returns the process of an agent.
 func pidOf(t *testing.T, p *pmcdtest.PMCD, program string) int {
 	t.Helper()
 	pid, ok := p.PidOf(program)
@@ -174,7 +175,7 @@ func pidOf(t *testing.T, p *pmcdtest.PMCD, program string) int {
 	return pid
 }
 
-// printed is what a program prints that must end well.
+// printed returns the output of a program that must succeed.
 func printed(t *testing.T, p *pmcdtest.PMCD, command ...string) string {
 	t.Helper()
 	out, errs, exit := p.Run(t, command...)
@@ -182,7 +183,7 @@ func printed(t *testing.T, p *pmcdtest.PMCD, command ...string) string {
 	return out
 }
 
-// combined is all that a command prints that must succeed.
+// combined returns all output of a command that must succeed.
 func combined(t *testing.T, cmd *exec.Cmd) string {
 	t.Helper()
 	out, err := cmd.CombinedOutput()

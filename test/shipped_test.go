@@ -19,7 +19,7 @@ import (
 	"pmdaderived/test/pmcdtest"
 )
 
-// shippedDir is where PCP keeps its own definitions, in a private pmcd's PCP_VAR_DIR.
+// shippedDir is the folder of PCP's own definitions, in a private pmcd's PCP_VAR_DIR.
 const shippedDir = "var/config/derived"
 
 // startServing runs a private pmcd with our agent and waits until the agent has looked up its operands.
@@ -49,7 +49,7 @@ func definedNames(t *testing.T, dir string) []string {
 	return names
 }
 
-// described cuts the output of pminfo -d or -f into what it says of each metric.
+// described splits the output of pminfo -d or -f by metric.
 func described(output string) map[string]string {
 	metrics := make(map[string]string)
 	for part := range strings.SplitSeq(strings.TrimSpace(output), "\n\n") {
@@ -108,7 +108,7 @@ func TestShippedDefinitionsAgreeInValues(t *testing.T) {
 	}
 }
 
-// asAgent is the beginning of a command line that runs a program as the user that agents run as.
+// asAgent returns the beginning of a command line that runs a program as the user of agents.
 func asAgent() []string {
 	if os.Geteuid() != 0 {
 		return nil
@@ -116,9 +116,8 @@ func asAgent() []string {
 	return []string{"runuser", "-u", "pcp", "--"}
 }
 
-// Rates agree with what a client computes itself from the same counters at the same moments. The samples
-// are some milliseconds apart, and now and then a fetch comes when it was not expected, so it is the median
-// that counts.
+// Rates agree with those that a client computes itself from the same counters at the same moments. The samples are some
+// milliseconds apart, and now and then a fetch comes unexpectedly, so the median counts.
 func TestShippedRatesAgree(t *testing.T) {
 	p := startServing(t)
 	for _, name := range []string{"kernel.cpu.util.idle", "kernel.cpu.util.user"} {

@@ -21,15 +21,15 @@ import (
 	"pmdaderived/test/rig"
 )
 
-// sluggishVariable makes this program an agent that takes its time, as the file in this directory says.
+// sluggishVariable makes this program an agent that takes its time, as the file in this directory orders.
 const sluggishVariable = "PMDADERIVED_TEST_SLUGGISH"
 
 const sluggishDomain = 400
 
-// sluggish has a number, and an instance domain of one instance, another one after each fetch.
+// sluggish has a number, and an instance domain with one instance, another one after each fetch.
 type sluggish struct {
 	*pmda.Namespace
-	dir     string // the file "orders" in it says what takes how long: "fetch 2s"; "naps" tells when it began and ended
+	dir     string // "orders" in it has the slow request and its time: "fetch 2s"; "naps" gets the times of its begin and end
 	fetches uint64
 }
 
@@ -43,7 +43,7 @@ func newSluggish(dir string) *sluggish {
 	return &sluggish{Namespace: names, dir: dir}
 }
 
-// nap takes time, if that is ordered for this. pmcd waits.
+// nap sleeps if that is ordered for this request. pmcd waits.
 func (s *sluggish) nap(what string) {
 	orders, _ := os.ReadFile(filepath.Join(s.dir, "orders"))
 	order, length, _ := strings.Cut(string(orders), " ")
@@ -92,7 +92,7 @@ func (s *sluggish) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 	return nil
 }
 
-// naps are the times that the agent took.
+// naps returns the times in which the agent slept.
 func naps(t *testing.T, dir string) (all [][2]time.Time) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "naps"))
@@ -109,7 +109,7 @@ func naps(t *testing.T, dir string) (all [][2]time.Time) {
 	return all
 }
 
-// lacks are the names of a client's metrics that have no value now.
+// lacks returns the names of a client's metrics that have no value now.
 func lacks(c *rig.Client) (names []string) {
 	f, err := c.Fetch(context.Background())
 	if err != nil {
@@ -123,8 +123,8 @@ func lacks(c *rig.Client) (names []string) {
 	return names
 }
 
-// However an agent is slow, pmcd stands still for a tenth of the time because of us, what other definitions have is
-// what they always have, and what a plain client of theirs has; and all is well again when the agent is.
+// In whatever way an agent is slow, the daemon blocks pmcd for a tenth of the time at most; other definitions keep the
+// values that a plain client of their operands has; and all is well again after it.
 func TestSlowAgents(t *testing.T) {
 	length := 12 * time.Second
 	if text := os.Getenv("T"); text != "" {
@@ -193,7 +193,7 @@ bins = sum(sample.bin) * hinv.ncpu / hinv.ncpu
 				}
 				if got := lacks(others); len(got) > 0 {
 					if len(lacks(plain)) > 0 {
-						continue // pmcd's fault
+						continue // pmcd itself has no value
 					}
 					if len(naps(t, dir)) <= row.first { // it is not known yet: what is asked for together waits together
 						continue

@@ -75,7 +75,7 @@ func (h *huge) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 	return nil
 }
 
-// bystander is another client of a pmcd: how long its fetches take shows how long pmcd stands still.
+// bystander is another client of a pmcd. The time of its fetches shows how long pmcd is blocked.
 type bystander struct {
 	longest atomic.Int64 // ns
 	stop    chan struct{}
@@ -86,7 +86,7 @@ type bystander struct {
 // and more than a fetch takes on a busy machine.
 const blocked = 3 * time.Second
 
-// watch fetches until the function that it returns is called, which tells how long the longest fetch took.
+// watch fetches until the returned function is called, which returns the time of the longest fetch.
 func watch(t *testing.T, p *pmcdtest.PMCD) (longest func() time.Duration) {
 	t.Helper()
 	conn := dial(t, p)
@@ -119,9 +119,9 @@ func (b *bystander) fetch(t *testing.T, conn *pmapi.Conn, id pdu.PMID) error {
 	}
 }
 
-// pmcd writes to its clients without a time limit, so one that does not read stops it for everybody. The agent is
-// such a client, with replies of megabytes. Whatever becomes of its request loop, or of all of it, pmcd is not
-// held up for longer than the agent does not run.
+// pmcd writes to its clients without a time limit, so a client that does not read blocks it. The agent is such a
+// client, with replies of megabytes. If its request loop blocks, or the whole process is stopped, pmcd is not blocked
+// for longer than that.
 func TestPMCDNeverWaitsForTheAgentToRead(t *testing.T) {
 	work := worldReadableDir(t)
 	agent, count := copySelf(t, work, "huge"), filepath.Join(work, "count")
@@ -137,7 +137,7 @@ func TestPMCDNeverWaitsForTheAgentToRead(t *testing.T) {
 	}
 	conf := writeFile(t, work, "derived.conf",
 		"all = huge.value\ntotal = sum(delta(huge.value))\nsmall = sample.long.one\n")
-	// Keep-warm: the daemon samples total, and so all instances, without being asked for anything.
+	// The daemon samples total, and so all instances, without any request: it keeps the history warm.
 	p := startProbe(t, "-d", "510", "-c", conf, "--pmcd", "unix:"+upstream.Socket, "--interval", "0.1",
 		"--state", filepath.Join(work, "state"), "-l", filepath.Join(work, "derived.log"), "-U", "root")
 	all, small := p.pmid("derived.all"), p.pmid("derived.small")
@@ -146,10 +146,10 @@ func TestPMCDNeverWaitsForTheAgentToRead(t *testing.T) {
 
 	t.Run("nobody takes the replies of the request loop", func(t *testing.T) {
 		longest := watch(t, upstream)
-		// The reply fills the pipe, and there the request loop stands.
+		// The reply fills the pipe, and blocks the request loop.
 		require.NoError(t, p.out.Write(&pdu.Fetch{PMIDs: []pdu.PMID{all}}, 0))
 		before := fetched()
-		const more = 5 // many times what sockets hold
+		const more = 5 // many times the size of socket buffers
 		require.Eventually(t, func() bool { return fetched() >= before+more }, 40*time.Second, pollInterval,
 			"sampling goes on")
 		took := longest()
@@ -161,7 +161,7 @@ func TestPMCDNeverWaitsForTheAgentToRead(t *testing.T) {
 		assert.Len(t, reply.(*pdu.Result).Sets[0].Values, hugeInstances)
 	})
 	const stopped = time.Second
-	t.Cleanup(func() { _ = p.cmd.Process.Signal(syscall.SIGCONT) }) // whatever happens: it has to end
+	t.Cleanup(func() { _ = p.cmd.Process.Signal(syscall.SIGCONT) }) // it must end in any case
 	t.Run("the agent is stopped", func(t *testing.T) {
 		longest := watch(t, upstream)
 		require.NoError(t, p.cmd.Process.Signal(syscall.SIGSTOP))
@@ -177,7 +177,7 @@ func TestPMCDNeverWaitsForTheAgentToRead(t *testing.T) {
 		require.NoError(t, p.cmd.Process.Signal(syscall.SIGHUP))
 		p.gone("derived.all")
 		for range 100 {
-			p.round("derived.small", small) // its sample is on its way now and then
+			p.round("derived.small", small) // a sample is on its way now and then
 		}
 		longest := watch(t, upstream)
 		require.NoError(t, p.cmd.Process.Signal(syscall.SIGSTOP))
@@ -191,7 +191,7 @@ func TestPMCDNeverWaitsForTheAgentToRead(t *testing.T) {
 	assert.NotContains(t, strings.ToLower(upstream.Log()), "timeout")
 }
 
-// gone looks a name up until it is not there.
+// gone looks a name up until it does not exist.
 func (p *probe) gone(name string) {
 	p.t.Helper()
 	require.Eventually(p.t, func() bool {

@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// promisedCells says how many cells of a row stay through a major version, by the head of the table's first column.
+// promisedCells is the number of cells of a row that stay through a major version, by the head of the table's first
+// column.
 var promisedCells = map[string]int{"option": 1, "file": 1, "metric": 4} // 4: name, type, semantics, units
 
 // promised returns what stays of the rows of a document's tables. Rows below a heading of level three begin with it.
@@ -40,8 +41,8 @@ func promised(document string) []string {
 	return found
 }
 
-// What docs/supported.md promises for 1.x is still there: options, files, and metrics with their metadata. Other
-// tests hold these documents against the program. Something new is added with -update.
+// All that docs/supported.md promises for 1.x is still there: options, files, and metrics with their metadata. Other
+// tests compare these documents with the program. -update adds new names.
 func TestStaysThroughMajorVersion(t *testing.T) {
 	var now []string
 	for _, path := range []string{"../docs/reference.md", "../docs/mmv.md"} {
@@ -63,7 +64,7 @@ func TestStaysThroughMajorVersion(t *testing.T) {
 	assert.Empty(t, without(now, then), "new: go test ./test -run TestStays -update adds it")
 }
 
-// without returns the strings of one list that another has not.
+// without returns the strings of one list that another does not have.
 func without(list, other []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
 }

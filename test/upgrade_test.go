@@ -30,7 +30,7 @@ func upgrade(t *testing.T, control string) (path string, command func() *exec.Cm
 	}
 }
 
-// Upgrade takes options that there are no more from the agent's line, and nothing else.
+// Upgrade removes options that no longer exist from the agent's line, and nothing else.
 func TestUpgradeTakesOptions(t *testing.T) {
 	const before, after = "linux\t60\tpipe\tbinary\t/linux -d 60 --poll=1\n# derived 510 pipe binary --poll=2\n", "\n[access]\nallow \"local:*\" : all;\n"
 	for _, row := range []struct{ name, line, want, named string }{
@@ -78,7 +78,7 @@ func TestUpgradeTakesOptions(t *testing.T) {
 	}
 }
 
-// A pmcd.conf that Upgrade may not write stays as it is, which is no reason not to start pmcd.
+// A pmcd.conf that Upgrade may not write stays as it is. pmcd is started all the same.
 func TestUpgradeReadOnly(t *testing.T) {
 	const control = "derived\t510\tpipe\tbinary\t/pmdaderived -d 510 --poll=1m\n"
 	path, command := upgrade(t, control)
@@ -92,7 +92,7 @@ func TestUpgradeReadOnly(t *testing.T) {
 	assert.Equal(t, control, string(must(os.ReadFile(path))(t)))
 }
 
-// A folder that takes no mark is no reason to say nothing, to leave the rest undone, or not to start pmcd.
+// In a folder that takes no mark, Upgrade still prints its messages, does the rest, and lets pmcd start.
 func TestUpgradeWithoutMark(t *testing.T) {
 	path, command := upgrade(t, "derived\t510\tpipe\tbinary\t/pmdaderived -d 510 --poll=1m\n")
 	dir := filepath.Dir(path)

@@ -28,8 +28,8 @@ import (
 	"pmdaderived/test/rig"
 )
 
-// squareVariable makes this program an agent of a square wave, which keeps a journal in this file. In it is how long
-// the wave is.
+// squareVariable makes this program an agent of a square wave, with a journal in this file. The file has the length of
+// the wave.
 const squareVariable = "PMDADERIVED_TEST_SQUARE"
 
 const squareDomain = 401
@@ -94,7 +94,7 @@ func (s *square) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 	return err
 }
 
-// journal is what the agent has answered, by the number of the fetch.
+// journal returns the answers of the agent, by the number of the fetch.
 func journal(t *testing.T, file string) map[uint64]uint64 {
 	t.Helper()
 	_, text, _ := strings.Cut(string(must(os.ReadFile(file))(t)), "\n")
@@ -119,8 +119,8 @@ NAME.peak = max_sample(square.wave + 0 * instant(square.fetches))
 NAME.passed = sum_sample(delta(square.fetches) + 0 * square.wave)
 `
 
-// looked is what a client got at once: the numbers of the first and the last tick of its window, and what these come
-// to.
+// looked is the answer to one fetch of a client: the numbers of the first and the last tick of its window, and the
+// values over these.
 type looked map[string]float64
 
 var squareColumns = []string{"count", "first", "last", "passed", "peak", "sum"}
@@ -165,7 +165,7 @@ func TestEachClientSeesItsPeaks(t *testing.T) {
 		return err == nil
 	}))
 
-	// The tools, each in an interval of its own.
+	// Each tool has an interval of its own.
 	ctx, cancel := context.WithTimeout(t.Context(), length+time.Minute)
 	defer cancel()
 	logged := writeFile(t, dir, "logger.conf",
@@ -186,7 +186,7 @@ func TestEachClientSeesItsPeaks(t *testing.T) {
 	start("pmrep", "-t", "1", "-s", seconds, "-o", "csv", "-P", "3", "derived.each")
 	start("pmval", "-t", fmt.Sprint(max(1, longest/12)), "-s", fmt.Sprint(int(length.Seconds())/max(1, longest/12)),
 		"-f", "3", "derived.mid.passed")
-	stopped := time.AfterFunc(length/2, func() { // its pmcd waits for it
+	stopped := time.AfterFunc(length/2, func() { // pmcd waits for it
 		agent := pidOf(t, p, "square-agent")
 		assert.NoError(t, syscall.Kill(agent, syscall.SIGSTOP))
 		time.Sleep(3 * time.Second)
@@ -194,7 +194,7 @@ func TestEachClientSeesItsPeaks(t *testing.T) {
 	})
 	defer stopped.Stop()
 
-	var quick []looked // it comes so often that it sees the ticks one by one
+	var quick []looked // fetches so often that each window has one tick
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for begin := time.Now(); time.Since(begin) < length+5*time.Second; <-tick.C {
@@ -224,7 +224,7 @@ func TestEachClientSeesItsPeaks(t *testing.T) {
 	judgePassed(t, printed["pmval"].String(), ticks, unknown)
 }
 
-// between are numbers of fetches: those after the first and up to the last.
+// between returns the numbers of the fetches after the first and up to the last.
 type between struct{ after, last uint64 }
 
 // ticksOf are the numbers of all ticks that somebody saw who comes often, and between which of them there were others
@@ -310,7 +310,7 @@ func judgePassed(t *testing.T, printed string, ticks []uint64, unknown []between
 	assert.Fail(t, "the sums of pmval do not lead from tick to tick", "%v\n%v", sums, ticks)
 }
 
-// fromCSV reads what pmrep prints.
+// fromCSV parses the output of pmrep.
 func fromCSV(t *testing.T, text string) (all []looked) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(text), "\n")
@@ -327,7 +327,7 @@ func fromCSV(t *testing.T, text string) (all []looked) {
 	return all
 }
 
-// fromArchive reads what a pmlogger has written of some metrics.
+// fromArchive reads some metrics from an archive of pmlogger.
 func fromArchive(t *testing.T, p *pmcdtest.PMCD, archive, node string) (all []looked) {
 	t.Helper()
 	out, errs, exit := p.Run(t, "pmdumplog", archive, node)

@@ -122,7 +122,7 @@ func TestRandomErrors(t *testing.T) {
 	assert.Greater(t, len(told), 2)
 }
 
-// What pmcd asks reaches the agent, and what the agent says reaches pmcd, or else what the order says.
+// Requests of pmcd reach the agent. Its replies reach pmcd, or lies in their place if there is an order.
 func TestBetween(t *testing.T) {
 	orders := filepath.Join(t.TempDir(), "orders")
 	in, toLiar, err := os.Pipe()

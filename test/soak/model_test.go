@@ -59,7 +59,7 @@ func operandOf(t *testing.T, track *track) func(at uint64, inst pdu.Inst) uint64
 	return all[i].Value
 }
 
-// What the time was follows from the operands alone, however long ago.
+// The time follows from the operands alone, however long ago it was.
 func TestTracksKnowTheTime(t *testing.T) {
 	const at = 1_700_000_004_123_456_000
 	for _, track := range tracks() {

@@ -277,7 +277,7 @@ func TestWeather(t *testing.T) {
 	assert.Equal(t, 1, w.count(agentGone))
 }
 
-// What is told of the logs of pmcd and of the daemon, where pmcd has dropped the daemon once for a SIGHUP.
+// The run reports complaints and warnings of the logs, but not the drop of the daemon because of a SIGHUP.
 func TestLogs(t *testing.T) {
 	const departed = "[Sat] pmcd(1) Error: HandleClientInput: error sending Error PDU to client[5] IPC protocol failure\n"
 	dir := t.TempDir()
