@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -61,8 +63,9 @@ func runCheck(ctx context.Context, t *invocation, args []string) int {
 	if err := t.spool(paths); err != nil {
 		return t.fail(err)
 	}
-	read := t.readChecked(paths, offline)
-	read.portable = portable
+	files := readChecked(definitions.Reader{Paths: t.paths, Conf: t.conf}, paths, offline, t.spooled)
+	files.portable = portable
+	read := checkRun{files}
 	var h *lintHost
 	if !offline && len(read.All) > 0 {
 		var err error
@@ -89,34 +92,33 @@ func runCheck(ctx context.Context, t *invocation, args []string) int {
 	return exit
 }
 
-// allowedSupport returns how little support by libpcp the definitions of a file may have. With --portable they need the
-// support of every libpcp, except in files of PCP or the agent that are not named. In files that clients read
-// themselves they need the support of the installed libpcp.
-func (c *checkedFiles) allowedSupport(file string) syntax.Support {
-	switch {
-	case c.portable && !c.lenient(file):
-		return syntax.Everywhere
-	case c.readByClients[file]:
-		return supportOf(c.version)
-	}
-	return syntax.Nowhere
-}
+// checkRun is a run of check. Its methods find problems in the files to check.
+type checkRun struct{ checkedFiles }
 
-// supportOf returns what the libpcp of a PCP version supports. An unknown version may be the newest.
-func supportOf(version string) syntax.Support {
-	var major, minor int
-	_, err := fmt.Sscanf(version, "%d.%d", &major, &minor)
-	switch {
-	case err != nil || major >= 7:
-		return syntax.PCP7
-	case major == 6 && minor >= 3:
-		return syntax.PCP63
+// spool copies standard input to the file t.spooled, if it is an operand, and replaces the operand by the path.
+func (t *invocation) spool(operands []string) error {
+	if !slices.Contains(operands, standardInput) {
+		return nil
 	}
-	return syntax.Everywhere
+	f, err := os.CreateTemp("", "pmdaderived-*.conf")
+	if err != nil {
+		return err
+	}
+	t.spooled = f.Name()
+	_, err = io.Copy(f, io.LimitReader(t.stdin, config.MaxFileSize+1))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("standard input: %w", err)
+	}
+	for i, operand := range operands {
+		if operand == standardInput {
+			operands[i] = t.spooled
+		}
+	}
+	return nil
 }
 
 // continuedLines warns of expressions on several lines, which PCP 6.0 does not join.
-func (c *checkedFiles) continuedLines() (found []*config.Problem) {
+func (c *checkRun) continuedLines() (found []*config.Problem) {
 	for _, d := range c.Definitions {
 		last := definitions.ProblemAt(d, len(d.Expr)-1)
 		if c.allowedSupport(d.Pos.File) >= syntax.PCP63 || last.Pos.Line == definitions.ProblemAt(d, 0).Pos.Line {
@@ -131,7 +133,7 @@ func (c *checkedFiles) continuedLines() (found []*config.Problem) {
 
 // problems returns all errors and warnings about the files that are checked, in the order of files and lines. h may be
 // nil. With all there is a problem for each shipped definition that waits for metrics, otherwise one for each file.
-func (c *checkedFiles) problems(ctx context.Context, h *lintHost, all bool) []*config.Problem {
+func (c *checkRun) problems(ctx context.Context, h *lintHost, all bool) []*config.Problem {
 	byName := c.InFiles()
 	found := slices.Concat(c.Problems, c.otherFileProblems(), c.Hints(), unknownCodes(c.Definitions))
 	o := lint.Options{Root: derived.Root, Language: c.Language}
@@ -197,7 +199,7 @@ func (c *checkedFiles) problems(ctx context.Context, h *lintHost, all bool) []*c
 
 // problemOfWarning returns a warning as a problem with its place and severity. It returns nil for some warnings about
 // shipped files.
-func (c *checkedFiles) problemOfWarning(
+func (c *checkRun) problemOfWarning(
 	w lint.Warning, byName map[string]*config.Definition, all bool,
 ) *config.Problem {
 	p := definitions.ProblemAt(byName[w.Definition.Name], w.Offset)

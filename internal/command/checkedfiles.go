@@ -2,15 +2,13 @@ package command
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"pmdaderived/config"
+	"pmdaderived/derived/syntax"
 	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/definitions"
 )
@@ -31,33 +29,35 @@ type checkedFiles struct {
 
 // readChecked reads the files and directories that operands name, without operands all that the agent reads. A file
 // that the agent reads keeps its place among the others. Other files are read after the agent's, whose definitions they
-// may use.
-func (t *invocation) readChecked(operands []string, offline bool) checkedFiles {
+// may use. r has the agent's paths. With offline the agent's files are not read if it reads none of the others. spooled is
+// the copy of standard input.
+func readChecked(r definitions.Reader, operands []string, offline bool, spooled string) checkedFiles {
 	c := checkedFiles{
-		shipped: map[string]bool{}, readByClients: map[string]bool{}, version: t.conf.Version,
+		shipped: map[string]bool{}, readByClients: map[string]bool{}, version: r.Conf.Version,
 		modified: map[string]time.Time{},
 	}
-	around := t.paths
+	around := r.Paths
 	if around == nil {
-		around = config.DefaultPaths(t.conf)
+		around = config.DefaultPaths(r.Conf)
 	}
 	names := map[string]string{} // of the files to check, by real path
-	called := func(path string) string {
+	r.Called = func(path string) string {
 		name, ok := names[realPath(path)]
 		if !ok {
 			name = path
 		}
-		c.shipped[name], c.readByClients[name] = config.Shipped(t.conf, path), config.ReadByClients(t.conf, path)
+		c.shipped[name], c.readByClients[name] = config.Shipped(r.Conf, path), config.ReadByClients(r.Conf, path)
 		return name
 	}
 	if len(operands) == 0 {
-		c.Parsed = definitions.Reader{Paths: t.paths, Conf: t.conf, Called: called}.Read()
+		c.Parsed = r.Read()
 	} else {
-		outside, alone := c.sortOperands(operands, around, names, t.spooled)
+		outside, alone := c.sortOperands(operands, around, names, spooled)
 		if alone && offline {
 			around = nil // the result must be the same on every host
 		}
-		c.Parsed = definitions.Reader{Paths: slices.Concat(around, outside), Conf: t.conf, Called: called}.Read()
+		r.Paths = slices.Concat(around, outside)
+		c.Parsed = r.Read()
 		if alone {
 			c.dropUnused()
 		}
@@ -70,28 +70,6 @@ func (t *invocation) readChecked(operands []string, offline bool) checkedFiles {
 
 // standardInput is the operand that means standard input, and its name in messages.
 const standardInput = "-"
-
-// spool copies standard input to the file t.spooled, if it is an operand, and replaces the operand by the path.
-func (t *invocation) spool(operands []string) error {
-	if !slices.Contains(operands, standardInput) {
-		return nil
-	}
-	f, err := os.CreateTemp("", "pmdaderived-*.conf")
-	if err != nil {
-		return err
-	}
-	t.spooled = f.Name()
-	_, err = io.Copy(f, io.LimitReader(t.stdin, config.MaxFileSize+1))
-	if err = errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("standard input: %w", err)
-	}
-	for i, operand := range operands {
-		if operand == standardInput {
-			operands[i] = t.spooled
-		}
-	}
-	return nil
-}
 
 // sortOperands finds the files that operands name. It returns the paths of files that the agent does not read; alone
 // means that it reads none of them. spooled is the copy of standard input.
@@ -219,4 +197,30 @@ func (c *checkedFiles) definitionCount() int {
 		}
 	}
 	return n
+}
+
+// allowedSupport returns how little support by libpcp the definitions of a file may have. With --portable they need the
+// support of every libpcp, except in files of PCP or the agent that are not named. In files that clients read
+// themselves they need the support of the installed libpcp.
+func (c *checkedFiles) allowedSupport(file string) syntax.Support {
+	switch {
+	case c.portable && !c.lenient(file):
+		return syntax.Everywhere
+	case c.readByClients[file]:
+		return supportOf(c.version)
+	}
+	return syntax.Nowhere
+}
+
+// supportOf returns what the libpcp of a PCP version supports. An unknown version may be the newest.
+func supportOf(version string) syntax.Support {
+	var major, minor int
+	_, err := fmt.Sscanf(version, "%d.%d", &major, &minor)
+	switch {
+	case err != nil || major >= 7:
+		return syntax.PCP7
+	case major == 6 && minor >= 3:
+		return syntax.PCP63
+	}
+	return syntax.Everywhere
 }

@@ -24,7 +24,7 @@ type lintHost struct {
 }
 
 // lookUpOperands looks up the operands of definitions, and metrics with names of definitions.
-func (t *invocation) lookUpOperands(ctx context.Context, c *checkedFiles) (*lintHost, error) {
+func (t *invocation) lookUpOperands(ctx context.Context, c *checkRun) (*lintHost, error) {
 	conn, err := t.connect(ctx)
 	if err != nil {
 		return nil, err
