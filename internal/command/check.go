@@ -63,8 +63,8 @@ func runCheck(ctx context.Context, t *invocation, args []string) int {
 	if err := t.spool(paths); err != nil {
 		return t.fail(err)
 	}
-	files := readChecked(definitions.Reader{Paths: t.paths, Conf: t.conf}, paths, offline, t.spooled)
-	files.portable = portable
+	files := ReadChecked(definitions.Reader{Paths: t.paths, Conf: t.conf}, paths, offline, t.spooled)
+	files.Portable = portable
 	read := checkRun{files}
 	var h *lintHost
 	if !offline && len(read.All) > 0 {
@@ -85,7 +85,7 @@ func runCheck(ctx context.Context, t *invocation, args []string) int {
 		t.printProblems(problems, treat.promoted, all)
 	}
 	errors := countOf(problems, config.Error)
-	t.summarize(read.definitionCount(), errors, countOf(problems, config.Warning), h == nil && len(read.All) > 0)
+	t.summarize(read.DefinitionCount(), errors, countOf(problems, config.Warning), h == nil && len(read.All) > 0)
 	if errors > 0 {
 		return commandline.ExitFailure
 	}
@@ -93,11 +93,11 @@ func runCheck(ctx context.Context, t *invocation, args []string) int {
 }
 
 // checkRun is a run of check. Its methods find problems in the files to check.
-type checkRun struct{ checkedFiles }
+type checkRun struct{ CheckedFiles }
 
 // spool copies standard input to the file t.spooled, if it is an operand, and replaces the operand by the path.
 func (t *invocation) spool(operands []string) error {
-	if !slices.Contains(operands, standardInput) {
+	if !slices.Contains(operands, StandardInput) {
 		return nil
 	}
 	f, err := os.CreateTemp("", "pmdaderived-*.conf")
@@ -110,7 +110,7 @@ func (t *invocation) spool(operands []string) error {
 		return fmt.Errorf("standard input: %w", err)
 	}
 	for i, operand := range operands {
-		if operand == standardInput {
+		if operand == StandardInput {
 			operands[i] = t.spooled
 		}
 	}
@@ -121,7 +121,7 @@ func (t *invocation) spool(operands []string) error {
 func (c *checkRun) continuedLines() (found []*config.Problem) {
 	for _, d := range c.Definitions {
 		last := definitions.ProblemAt(d, len(d.Expr)-1)
-		if c.allowedSupport(d.Pos.File) >= syntax.PCP63 || last.Pos.Line == definitions.ProblemAt(d, 0).Pos.Line {
+		if c.AllowedSupport(d.Pos.File) >= syntax.PCP63 || last.Pos.Line == definitions.ProblemAt(d, 0).Pos.Line {
 			continue
 		}
 		last.Severity, last.Code = config.Warning, string(lint.NotPortable)
@@ -135,9 +135,9 @@ func (c *checkRun) continuedLines() (found []*config.Problem) {
 // nil. With all there is a problem for each shipped definition that waits for metrics, otherwise one for each file.
 func (c *checkRun) problems(ctx context.Context, h *lintHost, all bool) []*config.Problem {
 	byName := c.InFiles()
-	found := slices.Concat(c.Problems, c.otherFileProblems(), c.Hints(), unknownCodes(c.Definitions))
+	found := slices.Concat(c.Problems, c.OtherFileProblems(), c.Hints(), unknownCodes(c.Definitions))
 	o := lint.Options{Root: derived.Root, Language: c.Language}
-	o.Portable = func(d *derived.Definition) syntax.Support { return c.allowedSupport(byName[d.Name].Pos.File) }
+	o.Portable = func(d *derived.Definition) syntax.Support { return c.AllowedSupport(byName[d.Name].Pos.File) }
 	var catalog *operand.Catalog
 	if h != nil {
 		catalog = h.catalog
@@ -152,17 +152,17 @@ func (c *checkRun) problems(ctx context.Context, h *lintHost, all bool) []*confi
 		file := p.Pos.File
 		absent := definitions.CodeOf(p) == definitions.CodeUnknown
 		switch {
-		case absent && c.lenient(file) && !all:
+		case absent && c.Lenient(file) && !all:
 			if !slices.Contains(d.Ignored, definitions.CodeUnknown) {
 				waiting[file] = append(waiting[file], f.Definition)
 			}
 			continue
-		case absent && c.lenient(file):
+		case absent && c.Lenient(file):
 			p.Severity, p.Code = config.Note, definitions.CodeUnknown
 		}
 		found = append(found, p)
 		if h != nil && absent {
-			age := time.Since(c.modified[file])
+			age := time.Since(c.Modified[file])
 			if more := rememberedProblem(p, f.Definition.Text, h.identities, age); more != nil {
 				found = append(found, more)
 			}
@@ -178,9 +178,9 @@ func (c *checkRun) problems(ctx context.Context, h *lintHost, all bool) []*confi
 		}
 	}
 	found = append(found, c.continuedLines()...)
-	found = slices.DeleteFunc(found, func(p *config.Problem) bool { return !c.concerns(p) })
+	found = slices.DeleteFunc(found, func(p *config.Problem) bool { return !c.Concerns(p) })
 	for i, p := range found {
-		if p.Code == codeReplaced && !c.shipped[p.Pos.File] && !c.shipped[p.Replaced.File] {
+		if p.Code == codeReplaced && !c.Shipped[p.Pos.File] && !c.Shipped[p.Replaced.File] {
 			graver := *p
 			graver.Severity = config.Warning
 			found[i] = &graver
@@ -204,7 +204,7 @@ func (c *checkRun) problemOfWarning(
 ) *config.Problem {
 	p := definitions.ProblemAt(byName[w.Definition.Name], w.Offset)
 	p.Severity, p.Code, p.Msg = config.Warning, string(w.Code), w.Message
-	lenient := c.lenient(p.Pos.File)
+	lenient := c.Lenient(p.Pos.File)
 	switch w.Code {
 	// These are about metrics or values of this host.
 	case lint.AbsentOperand, lint.AbsentInstance, lint.MatchesNothing, lint.UnsignedDiff, lint.ZeroDivisor:
@@ -222,7 +222,7 @@ func (c *checkRun) problemOfWarning(
 		if lenient {
 			return nil
 		}
-		if c.shipped[byName[w.Other.Name].Pos.File] {
+		if c.Shipped[byName[w.Other.Name].Pos.File] {
 			p.Severity = config.Note
 		}
 	}

@@ -13,28 +13,28 @@ import (
 	"pmdaderived/internal/definitions"
 )
 
-// checkedFiles has the definitions of the files to check, among all that the agent reads.
-type checkedFiles struct {
+// CheckedFiles has the definitions of the files to check, among all that the agent reads.
+type CheckedFiles struct {
 	definitions.Parsed
 	asked         map[string]bool      // files to check, and directories that could not be read; nil: all
 	named         map[string]bool      // files that operands name themselves, by real path
 	drafts        map[string]bool      // files to check that the agent does not read
-	shipped       map[string]bool      // files in directories of PCP and the agent
+	Shipped       map[string]bool      // files in directories of PCP and the agent
 	readByClients map[string]bool      // files that clients read themselves
 	version       string               // of PCP; "": not known
-	portable      bool                 // all definitions are for clients, too
-	modified      map[string]time.Time // by file
+	Portable      bool                 // all definitions are for clients, too
+	Modified      map[string]time.Time // by file
 	fileProblems  []*config.Problem    // of whole files and directories, besides Loaded.Problems
 }
 
-// readChecked reads the files and directories that operands name, without operands all that the agent reads. A file
+// ReadChecked reads the files and directories that operands name, without operands all that the agent reads. A file
 // that the agent reads keeps its place among the others. Other files are read after the agent's, whose definitions they
 // may use. r has the agent's paths. With offline the agent's files are not read if it reads none of the others. spooled is
 // the copy of standard input.
-func readChecked(r definitions.Reader, operands []string, offline bool, spooled string) checkedFiles {
-	c := checkedFiles{
-		shipped: map[string]bool{}, readByClients: map[string]bool{}, version: r.Conf.Version,
-		modified: map[string]time.Time{},
+func ReadChecked(r definitions.Reader, operands []string, offline bool, spooled string) CheckedFiles {
+	c := CheckedFiles{
+		Shipped: map[string]bool{}, readByClients: map[string]bool{}, version: r.Conf.Version,
+		Modified: map[string]time.Time{},
 	}
 	around := r.Paths
 	if around == nil {
@@ -46,7 +46,7 @@ func readChecked(r definitions.Reader, operands []string, offline bool, spooled 
 		if !ok {
 			name = path
 		}
-		c.shipped[name], c.readByClients[name] = config.Shipped(r.Conf, path), config.ReadByClients(r.Conf, path)
+		c.Shipped[name], c.readByClients[name] = config.Shipped(r.Conf, path), config.ReadByClients(r.Conf, path)
 		return name
 	}
 	if len(operands) == 0 {
@@ -63,17 +63,17 @@ func readChecked(r definitions.Reader, operands []string, offline bool, spooled 
 		}
 	}
 	for _, s := range c.Sources {
-		c.modified[s.Path] = s.ModTime
+		c.Modified[s.Path] = s.ModTime
 	}
 	return c
 }
 
-// standardInput is the operand that means standard input, and its name in messages.
-const standardInput = "-"
+// StandardInput is the operand that means standard input, and its name in messages.
+const StandardInput = "-"
 
 // sortOperands finds the files that operands name. It returns the paths of files that the agent does not read; alone
 // means that it reads none of them. spooled is the copy of standard input.
-func (c *checkedFiles) sortOperands(
+func (c *CheckedFiles) sortOperands(
 	operands, around []string, names map[string]string, spooled string,
 ) (outside []string, alone bool) {
 	c.asked, c.named, c.drafts = map[string]bool{}, map[string]bool{}, map[string]bool{}
@@ -90,7 +90,7 @@ func (c *checkedFiles) sortOperands(
 		for _, s := range named.Sources {
 			real, shown := realPath(s.Path), s.Path
 			if s.Path == spooled {
-				shown = standardInput
+				shown = StandardInput
 			}
 			c.asked[shown], names[real] = true, shown
 			if s.Path == operand {
@@ -116,8 +116,8 @@ func (c *checkedFiles) sortOperands(
 	return outside, alone
 }
 
-// otherFileProblems returns the problems of whole files and directories that are not in Loaded.Problems, each once.
-func (c *checkedFiles) otherFileProblems() []*config.Problem {
+// OtherFileProblems returns the problems of whole files and directories that are not in Loaded.Problems, each once.
+func (c *CheckedFiles) OtherFileProblems() []*config.Problem {
 	type subject struct{ path, code string }
 	told := map[subject]bool{}
 	for _, p := range c.Problems {
@@ -140,14 +140,14 @@ func realPath(path string) string {
 	if path == "" {
 		return ""
 	}
-	path = absolute(path)
+	path = AbsolutePath(path)
 	if resolved, err := filepath.EvalSymlinks(path); err == nil {
 		path = resolved
 	}
 	return path
 }
 
-func absolute(path string) string {
+func AbsolutePath(path string) string {
 	if full, err := filepath.Abs(path); err == nil {
 		return full
 	}
@@ -155,7 +155,7 @@ func absolute(path string) string {
 }
 
 // dropUnused removes the definitions of other files that the files to check do not use.
-func (c *checkedFiles) dropUnused() {
+func (c *CheckedFiles) dropUnused() {
 	asked := slices.DeleteFunc(slices.Clone(c.All), func(d served.Definition) bool { return !c.asked[d.File] })
 	used := map[string]bool{}
 	for _, d := range definitions.WithUsed(c.ByName(), asked...) {
@@ -165,9 +165,9 @@ func (c *checkedFiles) dropUnused() {
 	c.Definitions = slices.DeleteFunc(c.Definitions, func(d *config.Definition) bool { return !used[d.Name] })
 }
 
-// concerns reports whether a problem is about a file to check. A replaced definition concerns both files. A draft
+// Concerns reports whether a problem is about a file to check. A replaced definition concerns both files. A draft
 // replaces nothing, because the agent does not read it.
-func (c *checkedFiles) concerns(p *config.Problem) bool {
+func (c *CheckedFiles) Concerns(p *config.Problem) bool {
 	switch {
 	case c.asked == nil:
 		return true
@@ -179,15 +179,15 @@ func (c *checkedFiles) concerns(p *config.Problem) bool {
 	return c.asked[p.Pos.File] || c.asked[p.Replaced.File]
 }
 
-// lenient reports whether a file is for many hosts and is not named by an operand: there missing metrics are no
+// Lenient reports whether a file is for many hosts and is not named by an operand: there missing metrics are no
 // mistake.
-func (c *checkedFiles) lenient(file string) bool { return c.shipped[file] && !c.named[realPath(file)] }
+func (c *CheckedFiles) Lenient(file string) bool { return c.Shipped[file] && !c.named[realPath(file)] }
 
-// definitionCount returns the number of definitions to check, including those with syntax errors.
-func (c *checkedFiles) definitionCount() int {
+// DefinitionCount returns the number of definitions to check, including those with syntax errors.
+func (c *CheckedFiles) DefinitionCount() int {
 	n := 0
 	for _, p := range c.Problems {
-		if p.Severity == config.Error && definitions.CodeOf(p) == definitions.CodeSyntax && c.concerns(p) {
+		if p.Severity == config.Error && definitions.CodeOf(p) == definitions.CodeSyntax && c.Concerns(p) {
 			n++
 		}
 	}
@@ -199,12 +199,12 @@ func (c *checkedFiles) definitionCount() int {
 	return n
 }
 
-// allowedSupport returns how little support by libpcp the definitions of a file may have. With --portable they need the
+// AllowedSupport returns how little support by libpcp the definitions of a file may have. With --portable they need the
 // support of every libpcp, except in files of PCP or the agent that are not named. In files that clients read
 // themselves they need the support of the installed libpcp.
-func (c *checkedFiles) allowedSupport(file string) syntax.Support {
+func (c *CheckedFiles) AllowedSupport(file string) syntax.Support {
 	switch {
-	case c.portable && !c.lenient(file):
+	case c.Portable && !c.Lenient(file):
 		return syntax.Everywhere
 	case c.readByClients[file]:
 		return supportOf(c.version)
