@@ -48,7 +48,7 @@ func (r report) printServed(ctx context.Context, a *query, view *collector.Agent
 	fmt.Fprintln(r.w)
 	if row == nil {
 		why := "it reads other files, or has not read this one yet."
-		if reason := view.Unread(AbsolutePath(subject.source.Pos.File)); reason != "" {
+		if reason := view.Unread(definitions.AbsolutePath(subject.source.Pos.File)); reason != "" {
 			why = "it could not read the file: " + reason
 		}
 		fmt.Fprintln(r.w, name+" is not in the agent: "+why)
@@ -57,7 +57,7 @@ func (r report) printServed(ctx context.Context, a *query, view *collector.Agent
 	fmt.Fprintln(r.w, name+" in the agent:")
 	unread := ""
 	if file := subject.file(); file != "" {
-		unread = view.Unread(AbsolutePath(file))
+		unread = view.Unread(definitions.AbsolutePath(file))
 	}
 	state := row.Text("state")
 	r.line("state", state+": "+stateMeaning(state, unread != ""))

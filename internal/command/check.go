@@ -63,7 +63,7 @@ func runCheck(ctx context.Context, t *invocation, args []string) int {
 	if err := t.spool(paths); err != nil {
 		return t.fail(err)
 	}
-	files := ReadChecked(definitions.Reader{Paths: t.paths, Conf: t.conf}, paths, offline, t.spooled)
+	files := definitions.ReadChecked(definitions.Reader{Paths: t.paths, Conf: t.conf}, paths, offline, t.spooled)
 	files.Portable = portable
 	read := checkRun{files}
 	var h *lintHost
@@ -93,11 +93,11 @@ func runCheck(ctx context.Context, t *invocation, args []string) int {
 }
 
 // checkRun is a run of check. Its methods find problems in the files to check.
-type checkRun struct{ CheckedFiles }
+type checkRun struct{ definitions.CheckedFiles }
 
 // spool copies standard input to the file t.spooled, if it is an operand, and replaces the operand by the path.
 func (t *invocation) spool(operands []string) error {
-	if !slices.Contains(operands, StandardInput) {
+	if !slices.Contains(operands, definitions.StandardInput) {
 		return nil
 	}
 	f, err := os.CreateTemp("", "pmdaderived-*.conf")
@@ -110,7 +110,7 @@ func (t *invocation) spool(operands []string) error {
 		return fmt.Errorf("standard input: %w", err)
 	}
 	for i, operand := range operands {
-		if operand == StandardInput {
+		if operand == definitions.StandardInput {
 			operands[i] = t.spooled
 		}
 	}

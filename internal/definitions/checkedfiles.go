@@ -1,4 +1,4 @@
-package command
+package definitions
 
 import (
 	"cmp"
@@ -10,12 +10,11 @@ import (
 	"pmdaderived/config"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/internal/agent/served"
-	"pmdaderived/internal/definitions"
 )
 
 // CheckedFiles has the definitions of the files to check, among all that the agent reads.
 type CheckedFiles struct {
-	definitions.Parsed
+	Parsed
 	asked         map[string]bool      // files to check, and directories that could not be read; nil: all
 	named         map[string]bool      // files that operands name themselves, by real path
 	drafts        map[string]bool      // files to check that the agent does not read
@@ -31,7 +30,7 @@ type CheckedFiles struct {
 // that the agent reads keeps its place among the others. Other files are read after the agent's, whose definitions they
 // may use. r has the agent's paths. With offline the agent's files are not read if it reads none of the others. spooled is
 // the copy of standard input.
-func ReadChecked(r definitions.Reader, operands []string, offline bool, spooled string) CheckedFiles {
+func ReadChecked(r Reader, operands []string, offline bool, spooled string) CheckedFiles {
 	c := CheckedFiles{
 		Shipped: map[string]bool{}, readByClients: map[string]bool{}, version: r.Conf.Version,
 		Modified: map[string]time.Time{},
@@ -158,7 +157,7 @@ func AbsolutePath(path string) string {
 func (c *CheckedFiles) dropUnused() {
 	asked := slices.DeleteFunc(slices.Clone(c.All), func(d served.Definition) bool { return !c.asked[d.File] })
 	used := map[string]bool{}
-	for _, d := range definitions.WithUsed(c.ByName(), asked...) {
+	for _, d := range WithUsed(c.ByName(), asked...) {
 		used[d.Name] = true
 	}
 	c.All = slices.DeleteFunc(c.All, func(d served.Definition) bool { return !used[d.Name] })
@@ -187,7 +186,7 @@ func (c *CheckedFiles) Lenient(file string) bool { return c.Shipped[file] && !c.
 func (c *CheckedFiles) DefinitionCount() int {
 	n := 0
 	for _, p := range c.Problems {
-		if p.Severity == config.Error && definitions.CodeOf(p) == definitions.CodeSyntax && c.Concerns(p) {
+		if p.Severity == config.Error && CodeOf(p) == CodeSyntax && c.Concerns(p) {
 			n++
 		}
 	}
