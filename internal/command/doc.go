@@ -1,7 +1,7 @@
 // Package command has the sub-commands of pmdaderived: check, explain, eval, test, replay and help. They are for
 // people, who run them at a terminal or in a script. Results go to stdout, errors to stderr.
 //
-//	Program.Run ──► invocation ─┬─► runCheck   files ──► definitions, lint ──► problems        check.go, checkedfiles.go
+//	Program.Run ──► invocation ─┬─► runCheck   files ──► definitions, lint ──► problems        check.go, severity.go, host.go
 //	                            ├─► runExplain ─┐                    ┌─► metadata, groups      explain.go, agentreport.go
 //	                            ├─► runEval ────┴► query ──► session ┴─► values                eval.go, rows.go (archives)
 //	                            ├─► runTest    test files ──► unittest ──► failures            testrun.go, recorder.go
