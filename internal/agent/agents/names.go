@@ -6,7 +6,7 @@ import (
 	"pmdaderived/pmda/pmapi"
 )
 
-// LookUpNames asks pmcd for the names of its agents, by domain: they are the instances of pmcd.agent.status.
+// LookUpNames asks pmcd for the names of its agents, by domain: the instances of pmcd.agent.status.
 func LookUpNames(ctx context.Context, conn *pmapi.Conn) (map[int]string, error) {
 	found, err := conn.LookupNames(ctx, []string{"pmcd.agent.status"})
 	if err != nil {

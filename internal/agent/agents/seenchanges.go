@@ -2,18 +2,18 @@ package agents
 
 import "pmdaderived/pdu"
 
-// SeenChanges is what one of several connections to a pmcd will bring that is no news: pmcd tells each of its clients of a change once, with
-// its next answer. The zero value: nothing.
+// SeenChanges has, for one of several connections to a pmcd, the changes that pmcd will report there although the
+// agent knows them: pmcd reports a change once to each of its clients, with the next answer. The zero value has none.
 type SeenChanges struct {
-	own  pdu.Change // what we have announced and it has yet to repeat
-	seen pdu.Change // changes that another connection has brought first
+	own  pdu.Change // announced by this agent, and not reported here yet
+	seen pdu.Change // reported on another connection, and not here yet
 }
 
-// AddOwn notes what is being announced to all clients of pmcd, of which the connection is one.
+// AddOwn adds a change that this agent is announcing to all clients of pmcd.
 func (s *SeenChanges) AddOwn(change pdu.Change) { s.own |= change }
 
-// Unseen returns which of the changes that an answer tells no other connection has told before, and that are not our own. One of others
-// may be hidden behind ours.
+// Unseen returns the changes of an answer that are new, and removes the others. hidden: a change of another agent may
+// be hidden behind our own.
 func (s *SeenChanges) Unseen(change pdu.Change) (unseen pdu.Change, hidden bool) {
 	hidden = change&s.own != 0
 	unseen = change &^ s.own &^ s.seen
@@ -22,8 +22,9 @@ func (s *SeenChanges) Unseen(change pdu.Change) (unseen pdu.Change, hidden bool)
 	return unseen, hidden
 }
 
-// AddSeen notes what another connection has brought.
+// AddSeen adds a change that another connection has reported.
 func (s *SeenChanges) AddSeen(change pdu.Change) { s.seen |= change }
 
-// ForgetSeen notes that another connection has ended: what it would have told next, this one tells.
+// ForgetSeen removes the changes of other connections, when one of them ends: it may have ended before pmcd reported
+// a change there, so the report on this connection counts.
 func (s *SeenChanges) ForgetSeen() { s.seen = 0 }

@@ -9,18 +9,18 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Figures are what became of what the agent of a domain was asked for.
+// Figures count the fetches of one agent's metrics, and their errors.
 type Figures struct {
-	Requests uint64        // fetches of its metrics
-	Errors   uint64        // of its metrics in these that had no values but a code
-	Time     time.Duration // that pmcd took for these, also for what else was in them
+	Requests uint64        // fetches with metrics of the agent
+	Errors   uint64        // metrics with a code instead of values in these fetches
+	Time     time.Duration // that pmcd took for these fetches, including other agents in them
 
-	metric pdu.PMID // the last that had a code, and which
+	metric pdu.PMID // the last one with a code
 	code   pdu.Code
-	logged []pdu.Code // that the log has
+	logged []pdu.Code // codes that Table.CountError has reported as first
 }
 
-// Error is the last metric that had no values, and why; "": all have always had some.
+// Error returns the last metric with a code instead of values, and the code; "": there was none.
 func (f *Figures) Error() string {
 	if f.code == 0 {
 		return ""
@@ -28,7 +28,7 @@ func (f *Figures) Error() string {
 	return fmt.Sprintf("%v: %v", f.metric, f.code)
 }
 
-// Table has the figures of all domains that were asked for anything. What it gives belongs to it.
+// Table has the figures of all agents that were asked for anything, by domain.
 type Table map[int]*Figures
 
 func (t Table) figures(domain int) *Figures {
@@ -49,10 +49,11 @@ func (t Table) CountFetch(domains []int, took time.Duration) {
 	}
 }
 
-// maxLogged is how many codes of an agent the log has at most: it may answer with any.
+// maxLogged limits the codes of an agent that reach the log: the agent may answer with any code.
 const maxLogged = 8
 
-// CountError counts a metric that has a code in place of values. It reports whether that is the first one of its agent with this code.
+// CountError counts a metric with a code instead of values. It reports whether this is the first one of its agent
+// with this code, for the log.
 func (t Table) CountError(metric pdu.PMID, code pdu.Code) (first bool) {
 	f := t.figures(metric.Domain())
 	f.Errors++
@@ -63,14 +64,15 @@ func (t Table) CountError(metric pdu.PMID, code pdu.Code) (first bool) {
 	return first
 }
 
-// Agent is a domain with its figures.
+// Agent has the figures of one domain.
 type Agent struct {
 	Domain int
-	Name   string // of its agent, or its number
+	Name   string // of the agent, or its domain
 	Figures
 }
 
-// List lists all domains in order, with the names of their agents where there are any. No two have the same name.
+// List returns all agents by domain, with their names. An agent without a name, or with the name of another, has its
+// domain as name.
 func (t Table) List(names map[int]string) []Agent {
 	var list []Agent
 	taken := make(map[string]bool)

@@ -11,17 +11,17 @@ import (
 	"pmdaderived/internal/regular"
 )
 
-// disk is what replaceFile does to a file system. Tests have one that loses its power.
+// disk has the file operations of replaceFile. Tests have one that loses its power.
 type disk interface {
-	// create makes a file of its own in a folder, with a name as os.CreateTemp makes it, that all may read.
+	// create makes a new file in a folder, as os.CreateTemp does, but readable by everyone, and locks it.
 	create(dir, pattern string) (diskFile, error)
 	rename(from, to string) error
 	remove(path string) error
-	// syncDir makes renames in a folder last.
+	// syncDir writes the renames in a folder to the disk.
 	syncDir(dir string) error
 }
 
-// diskFile is a new file that is open for writing.
+// diskFile is a new file, open for writing.
 type diskFile interface {
 	Name() string
 	Write(text []byte) (int, error)
@@ -29,9 +29,9 @@ type diskFile interface {
 	Close() error
 }
 
-// replaceFile gives the file at path another content, what write writes: it has the old one or the new one at every instant,
-// even if the machine stops. When it returns an error, no temporary file is left; one that a process leaves
-// that is killed meanwhile is for removeLeftovers.
+// replaceFile replaces the content of the file at path by what write writes. At every instant the file has the old
+// content or the new one, even if the machine stops. After an error no temporary file is left. A process that is
+// killed may leave one, which removeLeftovers removes.
 func replaceFile(d disk, path string, write func(io.Writer) error) error {
 	dir := filepath.Dir(path)
 	tmp, err := d.create(dir, leftoverPrefix(path)+"*")
@@ -47,14 +47,14 @@ func replaceFile(d disk, path string, write func(io.Writer) error) error {
 	if err != nil {
 		return errors.Join(err, d.remove(tmp.Name()), tmp.Close())
 	}
-	return errors.Join(tmp.Close(), d.syncDir(dir)) // it is locked until it has its name
+	return errors.Join(tmp.Close(), d.syncDir(dir)) // close unlocks it, so only after rename
 }
 
-// leftoverPrefix is how the names of temporary files for a path begin; digits follow.
+// leftoverPrefix returns the beginning of the names of temporary files for a path. Digits follow it.
 func leftoverPrefix(path string) string { return "." + filepath.Base(path) + "." }
 
-// removeLeftovers removes the temporary files of writers that have been killed. A living one has its file
-// locked. What cannot be removed stays: it does no harm.
+// removeLeftovers removes the temporary files of processes that were killed. A running process has its file locked. A
+// file that cannot be removed stays, and does no harm.
 func removeLeftovers(path string) {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
@@ -88,7 +88,7 @@ func (osDisk) create(dir, pattern string) (diskFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = lock(f) // a file system without locks: at worst a start of ours makes this write fail
+	_ = lock(f) // without locks, an agent that starts now may remove the file, and this write fails
 	if err := f.Chmod(0o644); err != nil {
 		return nil, errors.Join(err, os.Remove(f.Name()), f.Close())
 	}
@@ -98,7 +98,7 @@ func (osDisk) create(dir, pattern string) (diskFile, error) {
 func (osDisk) rename(from, to string) error { return os.Rename(from, to) }
 func (osDisk) remove(path string) error     { return os.Remove(path) }
 
-// syncDir does nothing where directories cannot be opened or synced.
+// syncDir does nothing on file systems where directories cannot be opened or synced.
 func (osDisk) syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -7,17 +7,19 @@ import (
 	"pmdaderived/pdu"
 )
 
-// firstGroupSerial is the serial of the first instance domain of groups. The agent's own domains have lower ones.
+// firstGroupSerial is the serial of the first instance domain of groups. The other instance domains of the agent have
+// lower ones.
 const firstGroupSerial = 64
 
-// GroupDomain is what an instance domain of groups is for.
+// GroupDomain identifies an instance domain of groups: the instance domain that is grouped, and the label of the
+// groups.
 type GroupDomain struct {
 	Of    pdu.InDom `json:"of"`
 	Label string    `json:"label"`
 }
 
-// GroupInDom is the instance domain of the groups of a domain's instances that have a label, a new one if there is none
-// yet. NoInDom: there are no more.
+// GroupInDom returns the instance domain for groups of the instances of another domain by a label. It gives out a new
+// one if there is none yet. NoInDom: no more can be given out.
 func (r *Registry) GroupInDom(of pdu.InDom, label string) pdu.InDom {
 	what := GroupDomain{of, label}
 	if d, ok := r.groupInDom[what]; ok {
@@ -34,7 +36,7 @@ func (r *Registry) GroupInDom(of pdu.InDom, label string) pdu.InDom {
 	return d
 }
 
-// GroupDomains yields all instance domains of groups that were ever given out, with what they are for.
+// GroupDomains yields all instance domains of groups that were ever given out.
 func (r *Registry) GroupDomains() iter.Seq2[pdu.InDom, GroupDomain] {
 	return func(yield func(pdu.InDom, GroupDomain) bool) {
 		for of, d := range r.groupInDom {
@@ -45,7 +47,7 @@ func (r *Registry) GroupDomains() iter.Seq2[pdu.InDom, GroupDomain] {
 	}
 }
 
-// indexGroups makes what is known of groups beside the state.
+// indexGroups sets groupInDom from the state.
 func (r *Registry) indexGroups() {
 	r.groupInDom = make(map[GroupDomain]pdu.InDom, len(r.state.Groups))
 	for d, known := range r.state.Groups {
@@ -53,7 +55,7 @@ func (r *Registry) indexGroups() {
 	}
 }
 
-// checkGroups says why the groups of a state make no sense.
+// checkGroups returns why the groups of a state are inconsistent.
 func (s *state) checkGroups() error {
 	given := make(map[GroupDomain]pdu.InDom, len(s.Groups))
 	for d, known := range s.Groups {
@@ -68,5 +70,5 @@ func (s *state) checkGroups() error {
 	return nil
 }
 
-// maxGroupDomains is how many instance domains of groups are given out.
+// maxGroupDomains limits the instance domains of groups.
 const maxGroupDomains = 10_000

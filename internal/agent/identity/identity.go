@@ -13,31 +13,31 @@ const (
 	perCluster   = pdu.MaxItem + 1
 	maxPMIDs     = (pdu.MaxCluster + 1 - firstCluster) * perCluster
 
-	// maxFiles is how many files are remembered besides those that there are.
+	// maxFiles limits the remembered files that do not exist any more.
 	maxFiles = 10000
 
-	// maxFormer is how many PMIDs are remembered of a name besides its own. An agent may say that its metrics are others again and again.
+	// maxFormer limits the former PMIDs of a name. An agent of operands may change its metadata again and again.
 	maxFormer = 16
 )
 
-// errUsedUp says that every PMID of the domain has been given out.
+// errUsedUp is returned when every PMID of the domain has been given out.
 var errUsedUp = fmt.Errorf("all %d metric identifiers of the domain have been used", maxPMIDs)
 
-// Registry is what is remembered of names and files.
+// Registry has the identities of names, files and instance domains of groups. It belongs to one goroutine.
 type Registry struct {
 	state    state
-	path     string // "": not persistent
+	path     string // "": the registry is never saved
 	disk     disk
-	changed  bool // something is not saved
-	mustSave bool // something that must be before anybody is told
+	changed  bool // the state differs from the file
+	mustSave bool // the difference must be saved before anyone sees it
 
-	groupInDom map[GroupDomain]pdu.InDom // of all that were given out
+	groupInDom map[GroupDomain]pdu.InDom // the keys and values of state.Groups swapped
 }
 
-// Domain is the domain of all PMIDs.
+// Domain returns the domain of all PMIDs.
 func (r *Registry) Domain() int { return r.state.Domain }
 
-// PMID returns the PMID of a name, a new one if it has none yet. An error says that there are no more.
+// PMID returns the PMID of a name. It gives out a new one if there is none yet. It fails if no PMID is left.
 func (r *Registry) PMID(name string) (pdu.PMID, error) {
 	if m, ok := r.state.Metrics[name]; ok {
 		return m.PMID, nil
@@ -59,14 +59,15 @@ func (r *Registry) newPMID() (pdu.PMID, error) {
 	return id, nil
 }
 
-// Instance is the number of a definition, which is the place of its PMID in the order of giving out.
+// Instance returns the number of a definition in the domain of definitions: the position of its PMID in the order of
+// giving out.
 func (r *Registry) Instance(id pdu.PMID) pdu.Inst {
 	n, _ := r.state.index(id)
 	return pdu.Inst(n)
 }
 
-// Bind notes the expression of a name and what it has turned out to be, and returns its PMID: another one if the
-// metadata is not what its PMID stood for so far. The PMID in desc does not count.
+// Bind stores the expression of a name and the metadata that it was bound with, and returns its PMID. If the metadata
+// differs from what the PMID stood for, the name gets another PMID. desc.PMID is ignored.
 func (r *Registry) Bind(name, text string, desc pdu.Desc) (pdu.PMID, error) {
 	id, err := r.PMID(name)
 	if err != nil {
@@ -75,7 +76,7 @@ func (r *Registry) Bind(name, text string, desc pdu.Desc) (pdu.PMID, error) {
 	m, now := r.state.Metrics[name], metadataOf(desc)
 	switch {
 	case m.Desc == nil:
-		own := now // not in the way of those that have not changed
+		own := now // a copy, so that only this case allocates
 		m.Desc, r.mustSave = &own, true
 	case *m.Desc != now:
 		if err := r.switchMetadata(&m, now); err != nil {
@@ -91,7 +92,7 @@ func (r *Registry) Bind(name, text string, desc pdu.Desc) (pdu.PMID, error) {
 	return m.PMID, nil
 }
 
-// switchMetadata gives a metric other metadata, and the PMID that belongs to those.
+// switchMetadata gives a metric other metadata, and the PMID that stands for it.
 func (r *Registry) switchMetadata(m *metric, desc metadata) error {
 	now := former{Desc: desc}
 	if i := slices.IndexFunc(m.Former, func(f former) bool { return f.Desc == desc }); i >= 0 {
@@ -109,8 +110,7 @@ func (r *Registry) switchMetadata(m *metric, desc metadata) error {
 	return nil
 }
 
-// Desc returns the descriptor that a definition had when it was last bound; false if it never was, or had
-// another expression then.
+// Desc returns the descriptor of the last binding; false: the name was never bound, or with another expression.
 func (r *Registry) Desc(name, text string) (pdu.Desc, bool) {
 	m, ok := r.state.Metrics[name]
 	if !ok || m.Desc == nil || m.Text != text {
@@ -119,10 +119,12 @@ func (r *Registry) Desc(name, text string) (pdu.Desc, bool) {
 	return m.Desc.desc(m.PMID), true
 }
 
-// Former are the descriptors of the PMIDs that a name had before, as far as they are remembered, in the order in which it gave them up last.
+// Former returns the descriptors of the former PMIDs of a name, as far as they are remembered, in the order in which
+// the name gave them up.
 func (r *Registry) Former(name string) []pdu.Desc { return r.state.Metrics[name].former() }
 
-// FileNumbers returns the numbers of all files that there are now, new ones for those that have none yet.
+// FileNumbers returns the numbers of all existing files, by index. It gives out new ones to new files. If many files
+// are remembered, it forgets those that are not in paths.
 func (r *Registry) FileNumbers(paths []string) []pdu.Inst {
 	if len(r.state.Files) >= len(paths)+maxFiles {
 		now := make(map[string]bool, len(paths))

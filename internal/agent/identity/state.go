@@ -18,11 +18,11 @@ const (
 	stateVersion  = 1
 	maxStateBytes = 256 << 20
 
-	// maxAside is how many damaged files are kept.
+	// maxAside limits the damaged files that are kept.
 	maxAside = 100
 )
 
-// state is what the state file has.
+// state is the content of the state file.
 type state struct {
 	Version  int                 `json:"version"`
 	Domain   int                 `json:"domain"`
@@ -32,26 +32,26 @@ type state struct {
 	NextFile pdu.Inst            `json:"nextFile,omitempty"`
 
 	Groups     map[pdu.InDom]GroupDomain `json:"groups,omitempty"`
-	NextGroups int                       `json:"nextGroups,omitempty"` // serial of a domain
+	NextGroups int                       `json:"nextGroups,omitempty"` // serial of the next instance domain
 }
 
-// metric is what is remembered of one definition's name.
+// metric has the identities of one definition's name.
 type metric struct {
 	PMID pdu.PMID `json:"pmid"`
-	// Text and Desc are those of the last successful binding; Desc is nil before the first.
+	// Text and Desc are from the last binding. Desc is nil before the first one.
 	Text string    `json:"expression,omitempty"`
 	Desc *metadata `json:"descriptor,omitempty"`
-	// Former are the last maxFormer PMIDs that the name had under other metadata, in the order in which it gave them up last.
+	// Former has the last maxFormer PMIDs that the name had with other metadata, in the order in which it gave them up.
 	Former []former `json:"former,omitempty"`
 }
 
-// former is a PMID and what it stands for.
+// former is a PMID and the metadata that it stands for.
 type former struct {
 	PMID pdu.PMID `json:"pmid"`
 	Desc metadata `json:"descriptor"`
 }
 
-// former are the descriptors of the former PMIDs.
+// former returns the descriptors of the former PMIDs.
 func (m metric) former() (all []pdu.Desc) {
 	for _, was := range m.Former {
 		all = append(all, was.Desc.desc(was.PMID))
@@ -75,7 +75,7 @@ func (d *metadata) desc(id pdu.PMID) pdu.Desc {
 	return pdu.Desc{PMID: id, Type: d.Type, Sem: d.Sem, InDom: d.InDom, Units: pdu.UnitsFromWire(uint32(d.Units))}
 }
 
-// wireUnits are units in their wire form, in the file hexadecimal.
+// wireUnits are units in their wire form. The file has them in hexadecimal.
 type wireUnits uint32
 
 // MarshalText implements encoding.TextMarshaler.
@@ -91,7 +91,7 @@ func (u *wireUnits) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// index is that of a PMID in the order of giving out; false for one that is not ours to give.
+// index returns the position of a PMID in the order of giving out; false: the registry never gives it out.
 func (s *state) index(id pdu.PMID) (int, bool) {
 	if id.Domain() != s.Domain || id.Cluster() < firstCluster {
 		return 0, false
@@ -99,7 +99,7 @@ func (s *state) index(id pdu.PMID) (int, bool) {
 	return (id.Cluster()-firstCluster)*perCluster + id.Item(), true
 }
 
-// check says why a state makes no sense.
+// check returns why a state is inconsistent.
 func (s *state) check() error {
 	switch {
 	case s.Version != stateVersion:
@@ -140,7 +140,7 @@ func (s *state) check() error {
 	return s.checkGroups()
 }
 
-// decode makes a state of the text of a file.
+// decode returns the state in the text of a file.
 func decode(text []byte) (state, error) {
 	if len(text) > maxStateBytes {
 		return state{}, fmt.Errorf("more than %d bytes", maxStateBytes)
@@ -156,7 +156,7 @@ func decode(text []byte) (state, error) {
 	return s, nil
 }
 
-// fillDefaults makes what an older version, or nobody yet, has written.
+// fillDefaults sets the fields that an older version did not write, or that are empty in a new state.
 func (s *state) fillDefaults() {
 	if s.Metrics == nil {
 		s.Metrics = make(map[string]metric)
@@ -172,13 +172,18 @@ func (s *state) fillDefaults() {
 	}
 }
 
-// errDamaged says that the state file cannot be used and has been set aside.
+// errDamaged is returned when a state file cannot be used and has been moved away.
 var errDamaged = errors.New("state file set aside")
 
-// Load reads a state file. It always returns a registry that can be used: when the file is missing an empty
-// one; when it is damaged, of another domain or from another version an empty one too, and an error that says where the
-// file has been put. A file that cannot be read or put aside is never written over: the registry is not persistent then,
-// as one with the path "".
+// Load reads a state file. It always returns a registry that can be used, even with an error:
+//
+//	the file                                     the registry
+//	is missing                                   empty
+//	is damaged, or of another domain or version  empty, but gives out no number that the file still shows; the file is
+//	                                             moved to a name that the error has
+//	cannot be read, or cannot be moved           empty, and is never saved, so that the file is never written over
+//
+// With the path "" the registry is empty and never saved.
 func Load(path string, domain int) (*Registry, error) {
 	r := &Registry{state: state{Version: stateVersion, Domain: domain}, path: path, disk: osDisk{}}
 	r.state.fillDefaults()
@@ -187,7 +192,7 @@ func Load(path string, domain int) (*Registry, error) {
 		return r, nil
 	}
 	removeLeftovers(path)
-	text, err := regular.Read(path, maxStateBytes+1) // one more than can be one
+	text, err := regular.Read(path, maxStateBytes+1) // one more than decode accepts
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return r, nil
@@ -213,10 +218,10 @@ func Load(path string, domain int) (*Registry, error) {
 	return r, fmt.Errorf("identities: %w as %s: %w", errDamaged, aside, err)
 }
 
-// LoadReadOnly reads a state file for who needs identities and is not the agent: the registry is not persistent, so that what it gives
-// out besides nobody else knows of. The file stays as it is; the agent may run.
+// LoadReadOnly reads a state file for another program than the agent. The registry is never saved: PMIDs that it
+// gives out are unknown to the agent. The agent may run.
 func LoadReadOnly(path string) (*Registry, error) {
-	text, err := regular.Read(path, maxStateBytes+1) // one more than can be one
+	text, err := regular.Read(path, maxStateBytes+1) // one more than decode accepts
 	if err != nil {
 		return nil, err
 	}
@@ -229,11 +234,10 @@ func LoadReadOnly(path string) (*Registry, error) {
 	return r, nil
 }
 
-// WasBound reports whether a name has been bound before.
+// WasBound reports whether a name has ever been bound.
 func (r *Registry) WasBound(name string) bool { return r.state.Metrics[name].Desc != nil }
 
-// rescueNumbers finds in a damaged file the numbers from which on no PMID and no domain of groups was given out, as far as that can
-// still be seen.
+// rescueNumbers finds PMIDs and instance domains in the text of a damaged file, and sets the next numbers above them.
 func (s *state) rescueNumbers(text []byte) {
 	for _, found := range regexp.MustCompile(`"(\d+\.\d+(\.\d+)?)"`).FindAllSubmatch(text, -1) {
 		if len(found[2]) == 0 {
@@ -249,7 +253,7 @@ func (s *state) rescueNumbers(text []byte) {
 	}
 }
 
-// setAside moves a file to a name that is not taken yet.
+// setAside moves a file to a name that does not exist yet, and returns that name.
 func setAside(path string) (string, error) {
 	for n := 0; ; n++ {
 		aside := path + ".damaged"
@@ -267,10 +271,10 @@ func setAside(path string) (string, error) {
 	}
 }
 
-// MustSave reports whether something is not saved that must be before anybody is told.
+// MustSave reports whether the state must be saved before anyone sees what was given out.
 func (r *Registry) MustSave() bool { return r.mustSave }
 
-// Save writes the state file if something has changed. After an error it can be tried again.
+// Save writes the state file if the state has changed. After an error it can be called again.
 func (r *Registry) Save() error {
 	if !r.changed || r.path == "" {
 		return nil
@@ -283,17 +287,16 @@ func (r *Registry) Save() error {
 	return nil
 }
 
-// SavedMetric is what a state file says of a definition's name.
+// SavedMetric is the entry of a definition's name in a state file.
 type SavedMetric struct {
 	Bound bool     // it has been served
-	Text  string   // the expression that it had then, the last time
-	Desc  pdu.Desc // of that
+	Text  string   // the expression of the last binding
+	Desc  pdu.Desc // the descriptor of the last binding
 }
 
-// ReadMetrics reads from a state file which definitions an agent has ever had, by name. It changes nothing; the agent
-// may run.
+// ReadMetrics returns the definitions in a state file, by name. It changes nothing. The agent may run.
 func ReadMetrics(path string) (map[string]SavedMetric, error) {
-	text, err := regular.Read(path, maxStateBytes+1) // one more than can be one
+	text, err := regular.Read(path, maxStateBytes+1) // one more than decode accepts
 	if err != nil {
 		return nil, err
 	}

@@ -14,20 +14,20 @@ import (
 	"pmdaderived/internal/agent/control"
 )
 
-// interval is the time between two looks at the figures.
+// interval is the time between two updates of the file.
 const interval = 2 * time.Second
 
-// Options are what an [Exporter] is made from.
+// Options are the parameters of [New].
 type Options struct {
-	Dir     string // of all MMV files, mmv below PCP_TMP_DIR of pcp.conf, where speed writes; it must exist
-	Name    string // of the file, and of the metrics: mmv.NAME; see [CheckName]
+	Dir     string // the folder of all MMV files, mmv below PCP_TMP_DIR of pcp.conf, where speed writes; it must exist
+	Name    string // of the file, and of its metrics, mmv.NAME; see [CheckName]
 	Figures *control.Figures
 	Log     logrus.FieldLogger
 }
 
 var goodName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,62}$`)
 
-// CheckName says what is wrong with the name of an MMV file that becomes a part of metric names.
+// CheckName returns what is wrong with the name of an MMV file, which becomes a part of metric names.
 func CheckName(name string) error {
 	if !goodName.MatchString(name) {
 		return fmt.Errorf("%q is not a valid name: use a letter, then letters, digits and underscores, 63 at most", name)
@@ -35,26 +35,26 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Exporter keeps an MMV file up to date.
+// Exporter keeps an MMV file up to date. It belongs to the goroutine of Run.
 type Exporter struct {
 	dir, name string
 	log       logrus.FieldLogger
 	reader    *reader
 
-	file        *file    // nil: none
-	written     []uint64 // what file has, in the order of the reader's metrics
-	loggedError string   // why there are no metrics at the moment, which has been logged
+	file        *file    // nil: there is none
+	written     []uint64 // the numbers in file, in the order of the reader's metrics
+	loggedError string   // why there are no metrics now; "": there are
 }
 
-// New makes an Exporter. [Exporter.Run] starts it.
+// New returns an Exporter, which [Exporter.Run] starts.
 func New(o Options) *Exporter {
 	return &Exporter{
 		dir: o.Dir, name: o.Name, log: o.Log.WithField("file", filepath.Join(o.Dir, o.Name)), reader: newReader(o.Figures),
 	}
 }
 
-// Run makes the file, keeps it up to date until ctx ends, and removes it. After an error it tries again at the next look.
-// It ends early if speed panics, and is called once.
+// Run makes the file, keeps it up to date until ctx ends, and removes it. After an error the next update tries again.
+// If speed panics, Run removes the file and returns. It is called once.
 func (e *Exporter) Run(ctx context.Context) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -73,7 +73,7 @@ func (e *Exporter) Run(ctx context.Context) {
 	}
 }
 
-// recoverPanic turns a panic of speed's, or a fault of the mapping, into an error.
+// recoverPanic calls do. It returns a panic of speed, or a fault of the mapping, as an error.
 func recoverPanic(do func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -83,7 +83,7 @@ func recoverPanic(do func() error) (err error) {
 	return do()
 }
 
-// updateOnce brings the file up to date, and logs an error once.
+// updateOnce updates the file, and logs an error when it begins and when it ends.
 func (e *Exporter) updateOnce() {
 	switch err := e.update(e.reader.read()); {
 	case err != nil && err.Error() != e.loggedError:
@@ -95,7 +95,7 @@ func (e *Exporter) updateOnce() {
 	}
 }
 
-// update writes the numbers that have changed, or makes a file with all of them where there is none.
+// update writes the numbers that have changed. If there is no file, it makes one with all numbers.
 func (e *Exporter) update(numbers []uint64) error {
 	if e.file != nil {
 		switch err := e.file.checkPath(); {

@@ -15,21 +15,21 @@ import (
 	"pmdaderived/pdu"
 )
 
-// file is an MMV file that speed writes. One goroutine uses it.
+// file is an MMV file that speed writes. It belongs to one goroutine.
 //
-// speed v4.0.0 checks nothing: a text that is too long goes over into the next one, two metrics may
-// have one number, a value that is set after Stop ends the process, and what panics while a file is
-// started does so in goroutines that nobody can recover. Tests check what is handed to it.
+// speed v4.0.0 checks nothing: a text that is too long runs over the next one, two metrics may get the same number, a
+// value that is set after Stop ends the process, and a panic while a file is started happens in goroutines that
+// nobody can recover. Tests check what is passed to it.
 type file struct {
 	path    string
 	client  *speed.PCPClient
-	info    fs.FileInfo
+	info    fs.FileInfo // of the file when it was made
 	metrics []control.Metric
 	values  []*speed.PCPSingletonMetric // of metrics
 }
 
-// create makes the file dir/name with these metrics and their numbers. It replaces what is there. The MMV agent does not
-// look at a hidden file, so it sees the new one complete.
+// create makes the file dir/name with these metrics and their numbers. It replaces an existing file. The new file
+// gets its name when it is complete: the MMV agent ignores hidden files.
 func create(dir, name string, metrics []control.Metric, numbers []uint64) (*file, error) {
 	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
 		return nil, errors.New("speed writes for little-endian machines only")
@@ -61,7 +61,7 @@ func create(dir, name string, metrics []control.Metric, numbers []uint64) (*file
 	return f, nil
 }
 
-// start has speed write the file at hidden, and moves it into place.
+// start lets speed write the file at hidden, and renames it.
 func (f *file) start(hidden string) (err error) {
 	if err := f.client.Start(); err != nil {
 		return err
@@ -72,15 +72,17 @@ func (f *file) start(hidden string) (err error) {
 	return os.Rename(hidden, f.path)
 }
 
-// newMetric makes a metric with a number.
+// newMetric returns a metric of speed with a number.
 func newMetric(m control.Metric, number uint64) (*speed.PCPSingletonMetric, error) {
 	// The format has PCP's own numbers for type, semantics and scales.
 	units := speed.NewMetricUnit().Space(speed.SpaceUnit(m.Units.SpaceScale)<<16, m.Units.Space).
 		Time(speed.TimeUnit(m.Units.TimeScale)<<12, m.Units.Time).Count(speed.CountUnit(m.Units.CountScale)<<8, m.Units.Count)
-	return speed.NewPCPSingletonMetric(speedValue(m.Type, number), m.Name, speed.MetricType(m.Type), speed.MetricSemantics(m.Sem), units, m.Short)
+	return speed.NewPCPSingletonMetric(
+		speedValue(m.Type, number), m.Name, speed.MetricType(m.Type), speed.MetricSemantics(m.Sem), units, m.Short,
+	)
 }
 
-// speedValue is a number as speed wants it.
+// speedValue returns a number in the type that speed expects.
 func speedValue(t pdu.Type, number uint64) any {
 	switch t {
 	case pdu.TypeU32:
@@ -91,7 +93,7 @@ func speedValue(t pdu.Type, number uint64) any {
 	return number
 }
 
-// write sets the number of a metric. It is not called after close.
+// write sets the number of a metric. It must not be called after close.
 func (f *file) write(i int, number uint64) error {
 	return f.values[i].Set(speedValue(f.metrics[i].Type, number))
 }
@@ -103,8 +105,8 @@ var (
 	errTaken = errors.New("another process exports under this name")
 )
 
-// checkPath returns [errLost] or [errTaken] if the file is no longer in its place. To write to the mapping of one that is
-// shorter now would be a SIGBUS.
+// checkPath returns errLost or errTaken if the path has another file now, or a shorter one. To write to the mapping
+// of a file that has become shorter would cause a SIGBUS.
 func (f *file) checkPath() error {
 	now, err := os.Lstat(f.path)
 	switch {
@@ -118,7 +120,7 @@ func (f *file) checkPath() error {
 	return nil
 }
 
-// close removes the file, unless it is no longer ours, and gives up the mapping.
+// close gives up the mapping. It removes the file, unless another process has replaced it.
 func (f *file) close() error {
 	var err error
 	if !errors.Is(f.checkPath(), errTaken) {

@@ -8,16 +8,19 @@ import (
 	"pmdaderived/pdu"
 )
 
-// reader reads all metrics of the file, which are singular numbers. One goroutine uses it.
+// reader reads all metrics of the file, which are singular numbers. It belongs to one goroutine.
 type reader struct {
 	metrics []control.Metric
 	runtime []metrics.Sample
 	values  control.Values
 }
 
-// newReader makes the table of metrics: those of derived.control that are exported, and what is known only here.
+// newReader returns a reader of the metrics of derived.control that are exported, and of some that only the MMV file
+// has.
 func newReader(figures *control.Figures) *reader {
-	r := &reader{runtime: []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/sched/goroutines:goroutines"}}}
+	r := &reader{runtime: []metrics.Sample{
+		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/sched/goroutines:goroutines"},
+	}}
 	for _, m := range control.Table(&control.Source{Figures: figures}) {
 		if m.Exported {
 			r.metrics = append(r.metrics, m)
@@ -37,7 +40,7 @@ func (r *reader) add(name string, shape control.Shape, short string, number func
 	r.metrics = append(r.metrics, control.Metric{Name: name, Shape: shape, Short: short, Content: control.Number(number)})
 }
 
-// runtimeValue is a number of the Go runtime at the last call of read.
+// runtimeValue returns a number of the Go runtime, as it was at the last read.
 func (r *reader) runtimeValue(i int) uint64 {
 	if v := r.runtime[i].Value; v.Kind() == metrics.KindUint64 {
 		return v.Uint64()
@@ -45,8 +48,8 @@ func (r *reader) runtimeValue(i int) uint64 {
 	return 0 // a runtime that no longer has it
 }
 
-// read returns the numbers of all metrics in the order of the table, until it is called again. It does not stop the
-// process, and allocates nothing but for the first time.
+// read returns the numbers of all metrics in the order of r.metrics. They are valid until the next call. Only the
+// first call allocates.
 func (r *reader) read() []uint64 {
 	metrics.Read(r.runtime)
 	r.values.Reset()
