@@ -365,7 +365,8 @@ func (k *client) sample() {
 	if _, sampled := k.station.age(k.c.Name); !sampled || k.last.IsZero() && !k.c.Stores() {
 		return // a constant, or nothing has changed yet
 	}
-	const patience = 30 * time.Second // an agent is not sampled for nine times the length of its long fetches, a second or two
+	// An agent is not sampled for nine times the length of its long fetches, a second or two.
+	const patience = 30 * time.Second
 	require.Eventually(t, func() bool {
 		age, ok := k.station.age(k.c.Name)
 		if ok && age < time.Since(k.last) {

@@ -29,7 +29,8 @@ const sluggishDomain = 400
 // sluggish has a number, and an instance domain with one instance, another one after each fetch.
 type sluggish struct {
 	*pmda.Namespace
-	dir     string // "orders" in it has the slow request and its time: "fetch 2s"; "naps" gets the times of its begin and end
+	// "orders" in it has the slow request and its time, "fetch 2s"; "naps" gets the times of its begin and end
+	dir     string
 	fetches uint64
 }
 
