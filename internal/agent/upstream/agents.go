@@ -9,8 +9,8 @@ import (
 	"pmdaderived/pmda/pmapi"
 )
 
-// NameAgents asks pmcd for the names of its agents. It waits, and is for the goroutine of LookUp. While pmcd does not tell, they have the
-// names that they had.
+// NameAgents looks up the names of pmcd's agents. It waits, and is for the goroutine of LookUp. If the look-up fails,
+// agents keep the names that they have.
 func (u *Upstream) NameAgents(ctx context.Context) {
 	var names map[int]string
 	if err := u.LookUp(func(conn *pmapi.Conn) (err error) {
@@ -25,7 +25,8 @@ func (u *Upstream) NameAgents(ctx context.Context) {
 	u.agentNames = names
 }
 
-// Agents lists what is known of the agents that were asked for operands, and calls shown with each and whether it is left alone for now until that returns false.
+// Agents calls shown with each agent that has had a request, in order of their domains, and whether it rests, until
+// shown returns false. The lock is not held meanwhile.
 func (u *Upstream) Agents(now time.Time, shown func(a *agents.Agent, resting bool) bool) {
 	u.mu.Lock()
 	list := u.agentTable.List(u.agentNames)

@@ -12,14 +12,14 @@ import (
 	"pmdaderived/pmda/pmapi"
 )
 
-// answered takes the outcome of a fetch that the pool has sent.
+// answered takes the outcome of a fetch from the pool; with the lock.
 func (u *Upstream) answered(r pool.Request, a pool.Answer) {
 	asked := r.(*fetch)
 	if a.Columns != nil {
 		u.storeAnswer(asked, a)
 		if asked.Probes != nil && a.AgentTime < slow.Long {
 			u.slow.RecordProbe(asked.Probes)
-			asked.Probes = nil // they are asked for now
+			asked.Probes = nil // the series that wait for the probe stay in the queue
 		}
 	}
 	u.queue.EndFetch(asked)
@@ -32,7 +32,7 @@ func (u *Upstream) answered(r pool.Request, a pool.Answer) {
 	}
 }
 
-// disconnected ends the session.
+// disconnected drops everything that belongs to the session; with the lock.
 func (u *Upstream) disconnected() {
 	u.queue.Clear()
 	u.maker.Reset()
@@ -41,7 +41,11 @@ func (u *Upstream) disconnected() {
 	}
 }
 
-// storeAnswer makes an answer a sample.
+// storeAnswer makes a sample of an answer, and stores it in the series of the fetch.
+//
+// A series with a history is left out if the fetch took long and had agents of other series: nobody knows when its own
+// agents answered in that time, and rate() divides by it. It is fetched again, once: the next sample is stored whatever
+// it took.
 func (u *Upstream) storeAnswer(asked *fetch, a pool.Answer) {
 	u.agentTable.CountFetch(asked.Agents, a.PMCDTime)
 	if len(asked.Sources) == 0 {
@@ -51,12 +55,14 @@ func (u *Upstream) storeAnswer(asked *fetch, a pool.Answer) {
 	made.BlockedBefore = a.BlockedBefore
 	for metric, code := range made.Failed {
 		if d := metric.Domain(); u.agentTable.CountError(metric, code) {
-			u.mu.Remark(logrus.InfoLevel, logrus.Fields{"domain": d, "agent": u.agentNames[d], "pmid": metric, logrus.ErrorKey: code},
-				"operand has no values")
+			u.mu.Remark(logrus.InfoLevel, logrus.Fields{
+				"domain": d, "agent": u.agentNames[d], "pmid": metric, logrus.ErrorKey: code,
+			}, "operand has no values")
 		}
 	}
 	asked.CountValues(made, func(s *Series, values int) {
-		if s.ambiguous = a.PMCDTime >= slow.Long && s.Older > 0 && len(s.domains) < len(asked.Agents) && !s.ambiguous; s.ambiguous {
+		others := len(s.domains) < len(asked.Agents)
+		if s.ambiguous = a.PMCDTime >= slow.Long && s.Older > 0 && others && !s.ambiguous; s.ambiguous {
 			u.ambiguous = append(u.ambiguous, s)
 			return
 		}
@@ -69,7 +75,7 @@ func (u *Upstream) storeAnswer(asked *fetch, a pool.Answer) {
 	})
 }
 
-// makeSample makes a makeSample of an answer and tells what is noticed.
+// makeSample decodes an answer into a sample. It records which instances have changed, and logs operands with too many.
 func (u *Upstream) makeSample(res *pmapi.Columns, taken, arrived time.Time, asked *operand.List) *operand.Sample {
 	made, noticed := u.maker.Make(res, taken, arrived, asked)
 	for _, d := range noticed.Changed {
@@ -79,8 +85,9 @@ func (u *Upstream) makeSample(res *pmapi.Columns, taken, arrived time.Time, aske
 	for _, set := range noticed.Excess {
 		if _, logged := u.logged[set.PMID]; !logged {
 			u.logged[set.PMID] = struct{}{}
-			u.mu.Remark(logrus.WarnLevel, logrus.Fields{"pmid": set.PMID, "instances": len(set.Insts), "limit": operand.MaxInstances},
-				"operand has too many instances, definitions that use it have no values")
+			u.mu.Remark(logrus.WarnLevel, logrus.Fields{
+				"pmid": set.PMID, "instances": len(set.Insts), "limit": operand.MaxInstances,
+			}, "operand has too many instances, definitions that use it have no values")
 		}
 	}
 	return made

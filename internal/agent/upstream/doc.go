@@ -1,46 +1,48 @@
-// Package upstream fetches operands through pmcd: it keeps connected, knows when to sample what, and holds the samples.
+// Package upstream samples operands through pmcd: it knows which series are wanted and when, has them fetched by the
+// pool, and holds the samples. It does not know connections: package pool does.
 //
-//	who                goroutine                  what it does here
-//	request loop       pmda.Server's              Drain, Newest, Want, Plan: it never waits for pmcd
-//	reload             the agent's                LookUp, LookUpInstances and NameAgents, which wait for pmcd; Serve, Events
-//	stayConnected      Run's                      dials, dials again, moves connections to lower slots
-//	follow             Run's                      samples what is planned, keeps warm, forgets, gives up what is overdue
-//	read               one for each connection    takes answers off the socket and stores them as samples
+//	request loop, sampler, reload          schedule
+//	     │ Want, Tick                         │ RunDue: what is planned, what is kept warm
+//	     ▼                                    ▼
+//	   stale series (not fresh, idle) ──► queue ──► nextFetch ──► pool.Send
+//	                                                                 ┆
+//	   Newest, State, Kept ◄── samples of series ◄── storeAnswer ◄── answered
+//
+// Everything here runs in a goroutine of somebody else, but for the schedule:
+//
+//	goroutine        started by        does
+//	request loop     pmda.Server       Drain, Newest, Want, Plan: never waits for pmcd
+//	sampler          the agent         Tick, Newest
+//	reload           the agent         LookUp, LookUpInstances, NameAgents, which wait for pmcd; Serve, TakeEvents
+//	runSchedule      Run               RunDue, whenever its timer fires
+//	Pool.Run, and    Run               answered, send and disconnected, which the pool calls
+//	readAnswers
 //
 // # The lock
 //
-// Upstream.mu guards everything that changes: connections, series, the queue, the schedule, what is known of slow agents. Requests
-// take no other lock than package sampler's. Nothing that could take it again or call back is called under it, and nothing that waits, but for 20 ms at most until
-// a socket has room for a request; what there is to log is logged after it (remark, unlock), and what has happened is one set of [Events], which a channel announces.
+// Upstream.mu is the lock of the pool, and guards all that changes here, too. See package pool.
 //
 // # States
 //
-// A session is all connections together; only a lost connection ends it, and everything on its way with it.
-//
-//	connection     becomes
-//	free           busy: a fetch is sent (send, start)
-//	busy           free: the answer has come (settle); lost: pmcd has closed it, or not answered for a minute (fail)
-//	leaving        ended, as soon as it is free: another has a lower slot (retire)
-//	lost           the session ends (lose) and the next begins (stayConnected)
-//	too long       ended because of its answer: it alone is made again (tooLong, refill)
-//
 //	series         becomes
 //	fresh          idle, with time (Series.Fresh)
-//	idle           waiting, when somebody wants a sample (ask); outstanding at once if a connection is free
+//	idle           waiting, when somebody wants a sample (enqueueStale); outstanding at once if a connection is free
 //	waiting        outstanding: in the queue, for the first free connection (send)
-//	outstanding    fresh: stored (store); idle: pmcd has refused (refused), or the session has ended (detach)
-//	excused        idle, after ten minutes or a reload: its answer is too long (tooLongAlone, ForgetTooLong)
+//	outstanding    fresh: stored (storeAnswer)
+//	               idle: pmcd has refused, or the session has ended (answered, disconnected)
+//	oversize       idle, after ten minutes or a reload: its answer is too long (recordOversize, ForgetOversize)
 //
-// Slow agents have states of their own: package slow. Their series wait apart and have the last connection to themselves; while one
-// rests its series are not asked for. A probe is a fetch of one agent's operands alone: it brings no sample, and series wait for it.
-// What LookUp and LookUpInstances ask passes a gate, which charges it and refuses what rests with PM_ERR_AGAIN.
+// Slow agents have states of their own: package slow. Their series wait in quarantine and have the last connection to
+// themselves; while one rests its series are not requested. A probe is a fetch of one agent's operands alone: it brings
+// no sample, and series wait for it.
 //
 // # Whose error it is
 //
 //	a value set's code       that operand's, in that sample
-//	a value set, unreadable  likewise: PM_ERR_IPC, so is a set for another metric; PM_ERR_CONV, PM_ERR_TYPE: of another type
+//	a value set, unreadable  likewise: PM_ERR_IPC, so is a set for another metric
+//	           of wrong type  likewise: PM_ERR_CONV, PM_ERR_TYPE
 //	a fetch refused          the series of that fetch; so is an answer that cannot be read at all
-//	a name, a descriptor     that name's, in the Catalog; the others of its request are asked for without it
-//	a domain's instances     that domain's: it keeps the names it had, and is asked again ever more seldom (LookUpInstances)
+//	a name, a descriptor     that name's, in the metadata; the others of its request are looked up without it
+//	a domain's instances     that domain's: it keeps the names it had, and is looked up again ever more seldom
 //	a connection's           all that is on its way; with it the session ends
 package upstream

@@ -11,9 +11,12 @@ import (
 	"pmdaderived/pmda/pmapi"
 )
 
-// LookUpInstances asks the owners of domains for their instances, as [operand.InstanceCache.LookUp], and notes it with those that are
-// waiting. It waits. With the first one of a session we are connected: names can be looked up.
-func (u *Upstream) LookUpInstances(ctx context.Context, needed operand.InDomNeeds, domains []pdu.InDom, waiting operand.LookupQueue) error {
+// LookUpInstances looks up the instances of domains ([operand.InstanceCache.LookUp]), and records the outcome in the
+// queue of look-ups. It waits. The first success of a session shows that pmcd answers: then the session is usable, and
+// logged.
+func (u *Upstream) LookUpInstances(
+	ctx context.Context, needed operand.InDomNeeds, domains []pdu.InDom, waiting operand.LookupQueue,
+) error {
 	return u.LookUp(func(conn *pmapi.Conn) error {
 		err := u.options.Names.LookUp(ctx, conn, needed, domains, func(d pdu.InDom, took time.Duration, err error) {
 			waiting.RecordLookup(d, time.Now(), took, err)

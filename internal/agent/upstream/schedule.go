@@ -10,33 +10,33 @@ import (
 )
 
 const (
-	// secondSample is how soon after its first sample a series that is kept warm has another one.
+	// secondSample is the time between the first and the second sample of a series that is kept warm.
 	secondSample = 100 * time.Millisecond
 
-	// moreSlack is how much earlier than a sample is due the schedule may look, and predict.TimerSlack how much later: to set
-	// its timer may wake a thread, to wake the schedule for nothing does.
+	// moreSlack is how much earlier than necessary the schedule may run, and predict.TimerSlack how much later: setting
+	// the timer may wake a thread, and so does a run that finds nothing due.
 	moreSlack = predict.Lead
 
-	// idleCheck is how often is looked for what only time shows when nothing is due.
+	// idleCheck is the longest time between two checks for time-outs and old samples.
 	idleCheck = 30 * time.Second
 )
 
-// Planned is what somebody is expected to fetch, and when to sample it. The zero value plans nothing.
+// Planned is the plan to sample series for one client or context. The zero value plans nothing.
 type Planned = predict.Timer[[]*Series]
 
-// schedule is when to sample: for all that is planned, and to keep series with a history warm.
+// schedule says when to sample: for all plans, and to keep series with a history warm.
 type schedule struct {
 	planned      predict.Timers[[]*Series]
-	nextRun      time.Time // when follow looks again
-	latestRun    time.Time // when it looks again if nothing that is planned is due; zero: it does not run yet
+	nextRun      time.Time // when RunDue runs next
+	latestRun    time.Time // when it runs next if no plan is due; zero: it does not run yet
 	warmInterval time.Duration
-	warmSeries   []*Series // to be kept warm
-	nextWarm     time.Time // when to sample these next; zero: never
-	secondWarm   time.Time // when to sample those of them that have been sampled only once for that; zero: all have been
-	due          []*Series // scratch space of follow
+	warmSeries   []*Series // sampled twice in each interval, so that first fetches find older samples
+	nextWarm     time.Time // when warmSeries are sampled next; zero: never
+	secondWarm   time.Time // when those with one retained sample get the second; zero: all have it
+	due          []*Series // scratch space of RunDue
 }
 
-// Plan says when to sample some series, which nobody may change, in place of what was planned before.
+// Plan replaces a plan: series, which must not change any more, are sampled as the schedule says.
 func (u *Upstream) Plan(p *Planned, plan predict.Schedule, series []*Series) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -49,14 +49,14 @@ func (u *Upstream) Plan(p *Planned, plan predict.Schedule, series []*Series) {
 	}
 }
 
-// Unplan forgets what was planned.
+// Unplan removes a plan.
 func (u *Upstream) Unplan(p *Planned) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.schedule.planned.Remove(p)
 }
 
-// keepWarm sets the series that are sampled twice in every interval, whoever asks.
+// keepWarm sets the series that are kept warm, and samples those that were not.
 func (u *Upstream) keepWarm(series []*Series) {
 	s := &u.schedule
 	if s.warmInterval == 0 {
@@ -71,8 +71,9 @@ func (u *Upstream) keepWarm(series []*Series) {
 	u.retainSamples(now, 1)
 }
 
-// retainSamples asks for a new sample, to be kept, of each series to be kept warm that has fewer than some kept ones. That of an
-// agent that backs off is the next one, whoever asks for it.
+// retainSamples retains a sample of each warm series that has fewer retained ones than a number: the latest one if it
+// is new enough, otherwise the next one, which it requests. If an agent rests, that is the next one that anybody
+// requests.
 func (u *Upstream) retainSamples(now time.Time, fewer int) {
 	wanted := make([]*Series, 0, len(u.schedule.warmSeries))
 	n := operand.Need{Gap: MinGap}
@@ -89,8 +90,7 @@ func (u *Upstream) retainSamples(now time.Time, fewer int) {
 	u.enqueueStale(now, n, wanted...)
 }
 
-// runSchedule samples when something is planned and what is to be kept warm, and looks after what only time shows, until ctx
-// ends.
+// runSchedule calls RunDue whenever the timer fires, until ctx ends.
 func (u *Upstream) runSchedule(ctx context.Context) {
 	defer u.timer.Stop()
 	for {
@@ -103,7 +103,7 @@ func (u *Upstream) runSchedule(ctx context.Context) {
 	}
 }
 
-// RunDue, which Run calls, does what is due and sets the time at which follow looks again.
+// RunDue requests the samples that are due, checks for time-outs and old samples, and sets the timer.
 func (u *Upstream) RunDue(now time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -121,7 +121,7 @@ func (u *Upstream) RunDue(now time.Time) {
 	u.sender.CloseOverdue(now)
 	due := s.due[:0]
 	for at := s.planned.Next(); !at.IsZero() && !at.After(now.Add(predict.Lead/2)); at = s.planned.Next() {
-		due = append(due, s.planned.Advance(now)...) // one fetch for those due together
+		due = append(due, s.planned.Advance(now)...) // series that are due together are fetched together
 	}
 	s.latestRun = earliest(now.Add(idleCheck), s.nextWarm, s.secondWarm)
 	s.nextRun = earliest(s.latestRun, s.planned.Next())
@@ -131,7 +131,7 @@ func (u *Upstream) RunDue(now time.Time) {
 	s.due = due
 }
 
-// earliest is the first of some times, of which those that are zero do not count.
+// earliest returns the first of some times. Zero ones do not count, but for the first argument.
 func earliest(first time.Time, others ...time.Time) time.Time {
 	for _, at := range others {
 		if !at.IsZero() && at.Before(first) {

@@ -9,29 +9,29 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Series is the latest samples for all metrics that have the same operands: when several are fetched
-// together they are computed from the same time. The Upstream's lock guards all that changes.
+// Series has the samples of one list of operands, for all metrics that are computed from these. Metrics with the same
+// operands have the same series, and so values of the same time. The lock guards all fields that change.
 type Series struct {
-	// What each fetch looks at comes first: that is little memory.
+	// Fields that each fetch reads come first, so that they share cache lines.
 	descs []pdu.Desc // of the operands; immutable
 	queue.Member
-	ambiguous bool // the last sample was left out: agents of others in the fetch took long, and nobody knows when these answered
+	ambiguous bool // the last sample was not stored: see storeAnswer
 	operand.Recent
-	oversize *oversize // nil: few have any
-	ticks    bool      // Sampled is to tell of the next sample
+	oversize *oversize // nil: no answer for it alone was too long
+	ticks    bool      // Sampled gets an element with the next sample
 
 	domains []int         // of the operands; immutable
 	agents  []slow.Budget // of the operands; immutable
 }
 
-// oversize is what a series was too much for.
+// oversize is the state of a series whose answer alone was too long.
 type oversize struct {
-	lastTooLong time.Time // when the answer for its operands alone was too long
-	since       time.Time // since when it is not asked for, because of that
-	logged      bool      // that is logged
+	lastTooLong time.Time // when the answer was too long, and not soon after another one
+	since       time.Time // when the series became oversize; zero: it never was
+	logged      bool      // the log has it
 }
 
-// oversizeState is the excess of a series that has some from now on.
+// oversizeState returns the oversize of a series, which it makes if there is none.
 func (s *Series) oversizeState() *oversize {
 	if s.oversize == nil {
 		s.oversize = &oversize{}
@@ -39,7 +39,7 @@ func (s *Series) oversizeState() *oversize {
 	return s.oversize
 }
 
-// NewSeries makes a series of operands, which nobody may change.
+// NewSeries makes a series of operands, which must not change any more.
 func NewSeries(descs []pdu.Desc) *Series {
 	domains := operand.AgentsOf(descs)
 	return &Series{descs: descs, domains: domains, agents: slow.Budgets(domains)}
@@ -54,7 +54,7 @@ func (s *Series) Agents() []slow.Budget { return s.agents }
 // Width implements [slow.Asker].
 func (s *Series) Width() int { return len(s.descs) }
 
-// Constant reports whether there is nothing to sample.
+// Constant reports whether the series has no operands, so that there is nothing to sample.
 func (s *Series) Constant() bool { return len(s.descs) == 0 }
 
 // Newest appends to dst the latest sample of each series, nil for one that has none.
@@ -67,21 +67,21 @@ func (u *Upstream) Newest(dst []*operand.Sample, series []*Series) []*operand.Sa
 	return dst
 }
 
-// State is the latest sample of a series, nil if there is none, and whether it is not asked for now because an agent is slow.
+// State returns the latest sample of a series, nil if there is none, and whether one of its agents rests.
 func (u *Upstream) State(s *Series, now time.Time) (latest *operand.Sample, resting bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return s.Latest, u.slow.Resting(now, s.agents...)
 }
 
-// Retained appends to dst the samples of a series that are kept for first fetches, newest first.
+// Retained appends to dst the samples of a series that are retained for first fetches, newest first.
 func (u *Upstream) Retained(dst []*operand.Sample, s *Series) []*operand.Sample {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return append(dst, s.Kept...)
 }
 
-// LastSampled is when the last sample of a series was taken, which may be too old to be served; zero: there was none.
+// LastSampled returns when the last sample of a series was taken, which may be too old to be served; zero: never.
 func (u *Upstream) LastSampled(s *Series) time.Time {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -97,7 +97,7 @@ func (u *Upstream) Store(sample *operand.Sample, series ...*Series) {
 	}
 }
 
-// RetainNext says whether the next sample of series is to be kept for first fetches.
+// RetainNext sets whether the next sample of series is retained for first fetches.
 func (u *Upstream) RetainNext(keep bool, series ...*Series) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -106,7 +106,7 @@ func (u *Upstream) RetainNext(keep bool, series ...*Series) {
 	}
 }
 
-// Size implements [operand.Source]: how many values a sample will have.
+// Size implements [operand.Source]: the number of values of the last sample, or a guess.
 func (s *Series) Size() int {
 	if s.Taken.IsZero() {
 		return len(s.descs)
@@ -114,7 +114,7 @@ func (s *Series) Size() int {
 	return s.Values
 }
 
-// forgetSamples lets go of samples that are too old to be served, now and then.
+// forgetSamples drops samples that have expired, at most once in ForgetGap.
 func (u *Upstream) forgetSamples(now time.Time) {
 	if now.Sub(u.lastForget) < ForgetGap {
 		return
@@ -125,5 +125,5 @@ func (u *Upstream) forgetSamples(now time.Time) {
 	}
 }
 
-// ForgetGap is how often what is too old is forgotten.
+// ForgetGap is the time between two searches for samples that have expired.
 const ForgetGap = 30 * time.Second

@@ -10,24 +10,26 @@ import (
 )
 
 const (
-	// MaxOperands is how many operands one upstream fetch has at most: pmcd serves nobody else while
-	// it works on one. A pmcd that takes fewer (-M), or PDUs shorter than such a fetch (-L), cannot be used.
+	// MaxOperands is the largest number of operands of one fetch: pmcd serves nobody else while it works on a fetch. A
+	// pmcd that takes fewer (-M), or PDUs shorter than such a fetch (-L), cannot be used.
 	MaxOperands = 4000
 
-	// oversizeTime is for how long fetches are shorter, and a series is not asked for, whose answer is too long.
+	// oversizeTime is the time for which fetches are shorter after an answer that was too long, and for which a series
+	// is not fetched whose answer alone was too long.
 	oversizeTime = 10 * time.Minute
 
-	// repeatTime is how soon after each other two answers for one series are too long before it is not asked for any more.
+	// repeatTime is the time within which two answers for a series alone have to be too long until it is oversize.
 	repeatTime = time.Minute
 )
 
-// fetchSize is how many operands a fetch has at most. It is less for a while once an answer was too long.
+// fetchSize is the largest number of operands of a fetch: MaxOperands, but for oversizeTime after an answer that was
+// too long.
 type fetchSize struct {
 	operands int
-	shrunk   time.Time // when that was last made less
+	shrunk   time.Time // when operands became less
 }
 
-// sizeAt is how many they are now.
+// sizeAt returns the number at a time.
 func (p *fetchSize) sizeAt(now time.Time) int {
 	if p.operands < MaxOperands && now.Sub(p.shrunk) > oversizeTime {
 		p.operands = MaxOperands
@@ -35,13 +37,13 @@ func (p *fetchSize) sizeAt(now time.Time) int {
 	return p.operands
 }
 
-// halve makes fetches half as long as one was.
+// halve makes the fetches half as large that follow one with so many operands.
 func (p *fetchSize) halve(operands int, now time.Time) {
 	p.operands, p.shrunk = min(p.operands, max(1, operands/2)), now
 }
 
-// shrinkFetches has the fetches half as long that follow one whose answer was too long, down to those of a single series, which is
-// not asked for any more when that happens twice: a header that claims too much may be a lie.
+// shrinkFetches makes the next fetches half as large as one whose answer was too long, down to those of a single
+// series. A series whose answer alone was too long is fetched once more, since a header may lie about the length.
 func (u *Upstream) shrinkFetches(asked *fetch, a pool.Answer) {
 	fields := logrus.Fields{"bytes": a.Oversize.Length, "limit": a.Oversize.Limit, "metrics": len(asked.IDs)}
 	switch {
@@ -56,8 +58,8 @@ func (u *Upstream) shrinkFetches(asked *fetch, a pool.Answer) {
 	}
 }
 
-// recordOversize notes that the answer for one series is too long. The second time in a row it is not asked for any more,
-// and what was too long has been found: the others need not be asked for in small parts.
+// recordOversize records that the answer for one series alone is too long. The second time within repeatTime the series
+// is oversize. It was the cause, then, so the other series are fetched in large fetches again.
 func (u *Upstream) recordOversize(s *Series, fields logrus.Fields, now time.Time) {
 	e := s.oversizeState()
 	if now.Sub(e.lastTooLong) > repeatTime {
@@ -75,8 +77,7 @@ func (u *Upstream) recordOversize(s *Series, fields logrus.Fields, now time.Time
 	u.pushOversize(s, now)
 }
 
-// pushOversize gives a series that is not asked for, because its answer is too long, a sample without values, and reports
-// whether it is one.
+// pushOversize reports whether a series is oversize, and gives it a sample with an error instead of values if so.
 func (u *Upstream) pushOversize(s *Series, now time.Time) bool {
 	if s.oversize == nil || now.Sub(s.oversize.since) >= oversizeTime {
 		return false

@@ -26,10 +26,10 @@ type Options struct {
 	Dial func(ctx context.Context, opts ...pmapi.Option) (*pmapi.Conn, error)
 
 	Names  *operand.InstanceCache // of instances: LookUpInstances writes it
-	Answer int                    // bytes of an answer to a fetch, at most
+	Answer int                    // the most bytes of an answer to a fetch
 
-	// Interval is the time that a first rate or delta is to cover at least: series with a history are sampled twice in
-	// it, whoever asks. 0: they are not.
+	// Interval is the least time that a first rate or delta covers: series with a history are sampled twice in it, even
+	// if no client fetches them. 0: they are not.
 	Interval time.Duration
 
 	Figures *control.Figures
@@ -37,10 +37,10 @@ type Options struct {
 	Now     func() time.Time
 }
 
-// ErrUnconnected is that of the pool.
+// ErrUnconnected is the error of look-ups without a session.
 var ErrUnconnected = pool.ErrUnconnected
 
-// Upstream fetches operands through pmcd. But for those that say so, no method waits for pmcd.
+// Upstream samples operands through a pool of connections. Only methods whose comment says so wait for pmcd.
 type Upstream struct {
 	options Options
 	log     logrus.FieldLogger
@@ -48,33 +48,33 @@ type Upstream struct {
 	now     func() time.Time
 
 	pool   *pool.Pool
-	sender sender // the pool
+	sender sender // the pool, but in tests
 
-	ready       chan struct{} // there are Events
+	ready       chan struct{} // gets an element when there are Events
 	tickSampled chan struct{} // see Tick
 
 	timer *time.Timer                                                    // of the schedule
 	next  func(now time.Time, forAll, forSlow bool) (pool.Request, bool) // nextFetch
 
-	mu *pool.Lock // that of the pool; guards all that follows, series and what the schedule follows
+	mu *pool.Lock // of the pool, too; guards all fields below
 
 	changed   map[pdu.InDom]struct{} // of Events.Instances
-	ambiguous []*Series              // scratch space: to be asked for again
+	ambiguous []*Series              // scratch space: series to be fetched again, see storeAnswer
 
 	queue     queue.Queue[*Series]
-	slow      slow.States // which the pool writes
+	slow      slow.States // which the pool changes
 	fetchSize fetchSize
 
-	series     []*Series // of the operands that are served
+	series     []*Series // that are served
 	maker      *operand.Maker
 	agentNames map[int]string        // names of pmcd's agents, by domain; see NameAgents
-	agentTable agents.Table          // what its agents were asked for
-	lastForget time.Time             // when samples were last forgotten
-	logged     map[pdu.PMID]struct{} // operands of which is logged that they have too many instances
+	agentTable agents.Table          // requests to agents, and their outcome
+	lastForget time.Time             // when forgetSamples last searched
+	logged     map[pdu.PMID]struct{} // operands that were logged because of too many instances
 	schedule   schedule
 }
 
-// sender is the part of a pool that is used with the lock.
+// sender has the methods of a pool that are called with the lock.
 type sender interface {
 	Connected() bool
 	Held() bool
@@ -82,19 +82,20 @@ type sender interface {
 	CloseOverdue(now time.Time)
 }
 
-// Events is what has happened since Upstream.TakeEvents was called before.
+// Events has what has happened since the last TakeEvents.
 type Events struct {
 	pool.Events
-	Instances []pdu.InDom // whose instances are not what they were
+	Instances []pdu.InDom // domains whose instances have changed
 }
 
-// New makes an Upstream that knows no series yet.
+// New makes an Upstream without series.
 func New(o Options) *Upstream {
 	known := make(slow.States)
 	u := &Upstream{
 		options: o, log: o.Log, figures: o.Figures, now: o.Now, mu: pool.NewLock(o.Log),
 		ready: make(chan struct{}, 1), tickSampled: make(chan struct{}, 1), timer: time.NewTimer(idleCheck),
-		slow: known, queue: queue.New[*Series](known), fetchSize: fetchSize{operands: MaxOperands}, maker: operand.NewMaker(o.Names, o.Now()),
+		slow: known, queue: queue.New[*Series](known), fetchSize: fetchSize{operands: MaxOperands},
+		maker:      operand.NewMaker(o.Names, o.Now()),
 		agentTable: make(agents.Table),
 		logged:     make(map[pdu.PMID]struct{}), changed: make(map[pdu.InDom]struct{}),
 	}
@@ -109,7 +110,7 @@ func New(o Options) *Upstream {
 	return u
 }
 
-// Run keeps us connected and follows the schedule until ctx ends. It returns when all that it started has ended.
+// Run runs the pool and the schedule until ctx ends. It returns when all goroutines that it has started have ended.
 func (u *Upstream) Run(ctx context.Context) {
 	var tasks sync.WaitGroup
 	tasks.Go(func() { u.pool.Run(ctx) })
@@ -117,10 +118,10 @@ func (u *Upstream) Run(ctx context.Context) {
 	tasks.Wait()
 }
 
-// Ready has something when there are Events.
+// Ready gets an element when there are Events.
 func (u *Upstream) Ready() <-chan struct{} { return u.ready }
 
-// TakeEvents returns what has happened, and forgets it.
+// TakeEvents returns the events, and forgets them.
 func (u *Upstream) TakeEvents() Events {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -129,26 +130,26 @@ func (u *Upstream) TakeEvents() Events {
 	return e
 }
 
-// Drain is that of the pool, Requested, Expect, Place, Freed and LookUp likewise.
+// Drain calls Pool.Drain. The methods up to LookUp are those of the pool, too.
 func (u *Upstream) Drain() (last predict.TimeRange, all time.Duration) { return u.pool.Drain() }
 
-// RecordRequest is that of the pool.
+// RecordRequest calls Pool.RecordRequest.
 func (u *Upstream) RecordRequest(now time.Time) { u.pool.RecordRequest(now) }
 
-// ExpectChange is that of the pool.
+// ExpectChange calls Pool.ExpectChange.
 func (u *Upstream) ExpectChange(change pdu.Change) { u.pool.ExpectChange(change) }
 
-// RecordSlot is that of the pool.
+// RecordSlot calls Pool.RecordSlot.
 func (u *Upstream) RecordSlot(slot int) { u.pool.RecordSlot(slot) }
 
-// RecordFreedSlot is that of the pool.
+// RecordFreedSlot calls Pool.RecordFreedSlot.
 func (u *Upstream) RecordFreedSlot(slot int) { u.pool.RecordFreedSlot(slot) }
 
-// LookUp is that of the pool.
+// LookUp calls Pool.LookUp.
 func (u *Upstream) LookUp(ask func(*pmapi.Conn) error) error { return u.pool.LookUp(ask) }
 
-// Announce fetches one of our own metrics, if a connection is free, so that its RESULT carries what has
-// changed to every client of pmcd. It reports whether the request is out.
+// Announce fetches one of our own metrics, if a connection is free: the RESULT announces our changes to all clients of
+// pmcd. It reports whether the request was sent.
 func (u *Upstream) Announce(own pdu.PMID) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -156,7 +157,7 @@ func (u *Upstream) Announce(own pdu.PMID) bool {
 	return u.pool.SendAnywhere(f, u.now())
 }
 
-// ForgetOversize has everything asked for again whose answer was too long.
+// ForgetOversize has oversize series fetched again, as after a reload.
 func (u *Upstream) ForgetOversize() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -166,9 +167,9 @@ func (u *Upstream) ForgetOversize() {
 	}
 }
 
-// SetSeries says which series are served from now on, and how many older samples each needs. Those that need any
-// are kept warm. Those that never were are sampled now and again soon after: contexts that have fetched them from an
-// agent before us, or another, find a value at once.
+// SetSeries sets the series that are served, and the number of older samples that each needs. Those that need any are
+// kept warm. New ones among them are sampled now and again after secondSample: contexts that have fetched them from
+// another agent, or this one before a restart, get a value at once.
 func (u *Upstream) SetSeries(series []*Series, older []int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -12,18 +12,18 @@ import (
 // MinGap is the age below which a sample is as good as a new one.
 const MinGap = 2 * time.Millisecond
 
-// fetch is one for operands, and what is known of it.
+// fetch is a request to the pool: a fetch for series, or a probe.
 type fetch = queue.Fetch[*Series]
 
-// Want asks for a new sample of each series that has none that is new enough and none on its way. What
-// cannot be sent now, because all connections are busy, goes out when one is free.
+// Want requests a new sample of each series without one that is new enough, unless one is on its way. If all
+// connections are busy, the series wait in the queue.
 func (u *Upstream) Want(now time.Time, n operand.Need, series ...*Series) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.enqueueStale(now, n, series...)
 }
 
-// Tick is Want, and has Sampled tell when a sample of any of the series has come.
+// Tick is Want for functions over time: Sampled gets an element when a series has its next sample.
 func (u *Upstream) Tick(now time.Time, n operand.Need, series ...*Series) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -33,7 +33,7 @@ func (u *Upstream) Tick(now time.Time, n operand.Need, series ...*Series) {
 	u.enqueueStale(now, n, series...)
 }
 
-// Sampled has something when a sample has come that Tick has asked for.
+// Sampled gets an element when a sample has come after Tick.
 func (u *Upstream) Sampled() <-chan struct{} { return u.tickSampled }
 
 // Fresh reports whether a series has a sample that is new enough.
@@ -43,35 +43,37 @@ func (u *Upstream) Fresh(now time.Time, n operand.Need, s *Series) bool {
 	return s.Fresh(now, n)
 }
 
-// Awaiting reports whether a sample of any series is still on its way.
+// Awaiting reports whether any series waits in the queue or has a fetch on its way.
 func (u *Upstream) Awaiting(series []*Series) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return slices.ContainsFunc(series, func(s *Series) bool { return !s.Idle() })
 }
 
-// enqueueStale is Want for who has the lock.
+// enqueueStale is Want with the lock.
 func (u *Upstream) enqueueStale(now time.Time, n operand.Need, series ...*Series) {
 	if !u.sender.Connected() {
 		return
 	}
 	if u.queue.Add(series, func(s *Series) bool {
-		return s != nil && s.Idle() && !s.Constant() && !s.Fresh(now, n) && !u.slow.Resting(now, s.agents...) && !u.pushOversize(s, now)
+		return s != nil && s.Idle() && !s.Constant() && !s.Fresh(now, n) &&
+			!u.slow.Resting(now, s.agents...) && !u.pushOversize(s, now)
 	}) {
 		u.send(now)
 	}
 }
 
-// send puts what is waiting on free connections.
+// send sends fetches for waiting series on free connections.
 func (u *Upstream) send(now time.Time) {
 	if u.sender.Held() {
 		return
 	}
-	u.queue.DropQuarantined(func(s *Series) bool { return u.slow.Resting(now, s.agents...) }) // it has turned out to be slow meanwhile
+	// Agents may have become slow while their series waited.
+	u.queue.DropQuarantined(func(s *Series) bool { return u.slow.Resting(now, s.agents...) })
 	u.sender.Send(now, u.next)
 }
 
-// nextFetch is the next one for the pool to send.
+// nextFetch returns the next fetch for the pool to send.
 func (u *Upstream) nextFetch(now time.Time, forAll, forSlow bool) (pool.Request, bool) {
 	return u.queue.Next(forAll, forSlow, u.fetchSize.sizeAt(now))
 }
