@@ -25,7 +25,8 @@ func steady(tb testing.TB, n int, split bool) (derivedtest.Catalog, []Sample) {
 		names[ids[i]] = "inst-" + strconv.Itoa(i)
 	}
 	insts := NewInstSet(ids)
-	table := map[pdu.InDom]*NameTable{derivedtest.BinInDom: NewNameTable(names, map[string]pdu.Inst{"it": pdu.Inst(n / 2)})}
+	named := NewNameTable(names, map[string]pdu.Inst{"it": pdu.Inst(n / 2)})
+	table := map[pdu.InDom]*NameTable{derivedtest.BinInDom: named}
 	var samples []Sample
 	lists := map[pdu.PMID]*InstSet{}
 	for at := range 3 {

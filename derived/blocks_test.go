@@ -138,7 +138,9 @@ func TestBlocks(t *testing.T) {
 // The result of a step that several take is not overwritten by any of them.
 func TestSharedStepsStay(t *testing.T) {
 	set := Language{}.NewSet([]*Definition{
-		definition(t, "twice", "2 * (instant(a) + 1)"), definition(t, "negative", "-(instant(a) + 1)"), definition(t, "plus", "instant(a) + 1"),
+		definition(t, "twice", "2 * (instant(a) + 1)"),
+		definition(t, "negative", "-(instant(a) + 1)"),
+		definition(t, "plus", "instant(a) + 1"),
 	}, benchCatalog(), "")
 	now := benchMoments(1000, 1, sameOrder)[0]
 	eval := set.NewEvaluation()

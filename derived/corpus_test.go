@@ -158,7 +158,9 @@ func (r *recording) compare(t *testing.T, c *conformance.Case) string {
 
 // differentMetric returns how a definition that has no syntax error answers otherwise than libpcp did. The
 // samples are those of its fetches, oldest first.
-func differentMetric(t *testing.T, c *conformance.Case, def *Definition, cat Catalog, samples []Sample, names map[pdu.InDom]*NameTable) string {
+func differentMetric(
+	t *testing.T, c *conformance.Case, def *Definition, cat Catalog, samples []Sample, names map[pdu.InDom]*NameTable,
+) string {
 	set := Language{}.NewSet([]*Definition{def}, cat, "derived")
 	m := set.Metrics()[0]
 

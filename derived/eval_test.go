@@ -145,7 +145,9 @@ func (s *story) line(line string) {
 
 // named gives the sample a table of names of its own. Names, selectors and labels that are not nil replace those that
 // it has; other labels stay.
-func (m *moment) named(d pdu.InDom, names map[pdu.Inst]string, selectors map[string]pdu.Inst, labels map[string]map[pdu.Inst]string) {
+func (m *moment) named(
+	d pdu.InDom, names map[pdu.Inst]string, selectors map[string]pdu.Inst, labels map[string]map[pdu.Inst]string,
+) {
 	table := m.tables[d]
 	if names != nil {
 		table.names = names
@@ -169,7 +171,8 @@ func (s *story) next(at string) {
 	require.NoError(s.tb, err)
 	m := &moment{
 		at:     time.Unix(1_700_000_000, 0).Add(time.Duration(seconds * float64(time.Second))),
-		values: map[pdu.PMID]*Vector{}, names: map[pdu.InDom]*NameTable{}, tables: map[pdu.InDom]table{}, members: map[pdu.InDom]*InstSet{},
+		values: map[pdu.PMID]*Vector{}, members: map[pdu.InDom]*InstSet{},
+		names: map[pdu.InDom]*NameTable{}, tables: map[pdu.InDom]table{},
 	}
 	if n := len(s.samples); n > 0 {
 		old := s.samples[n-1]
@@ -232,7 +235,8 @@ func inst(tb testing.TB, text string) pdu.Inst {
 
 // codes that operands can have in scripts.
 var codes = []pdu.Code{
-	pdu.ErrAgain, pdu.ErrAppVersion, pdu.ErrBadDerive, pdu.ErrNoAgent, pdu.ErrPMID, pdu.ErrProfile, pdu.ErrType, pdu.ErrValue,
+	pdu.ErrAgain, pdu.ErrAppVersion, pdu.ErrBadDerive, pdu.ErrNoAgent,
+	pdu.ErrPMID, pdu.ErrProfile, pdu.ErrType, pdu.ErrValue,
 }
 
 // vector reads VALUES.

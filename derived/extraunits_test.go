@@ -26,7 +26,8 @@ func TestExtraUnits(t *testing.T) {
 // TestNoValue compares with what libpcp 7.2.2 answers to novalue(), static guards, and the keys meta and indom:
 // testdata/novalue.
 func TestNoValue(t *testing.T) {
-	classes := judgeSeven(t, conformance.ReadSet(t, "testdata/novalue/expected.jsonl"), conformance.NewTally("in-process", conformance.DifferencesSeven()...))
+	tally := conformance.NewTally("in-process", conformance.DifferencesSeven()...)
+	classes := judgeSeven(t, conformance.ReadSet(t, "testdata/novalue/expected.jsonl"), tally)
 	assert.Greater(t, classes["ok"], 60)
 	assert.Greater(t, classes["semantic"], 25)
 	assert.Greater(t, classes["syntax"], 40)
@@ -50,7 +51,8 @@ func judgeSeven(t *testing.T, cases []*conformance.Case, tally *conformance.Tall
 		if !ok {
 			continue
 		}
-		desc := pdu.Desc{PMID: pdu.NewPMID(29, 0, len(metrics)+1), Type: derivedtest.TypeOf(c.Type), Sem: SemanticsNamed(c.Sem), InDom: pdu.NoInDom}
+		desc := pdu.Desc{PMID: pdu.NewPMID(29, 0, len(metrics)+1), Type: derivedtest.TypeOf(c.Type)}
+		desc.Sem, desc.InDom = SemanticsNamed(c.Sem), pdu.NoInDom
 		if c.InDom != nil {
 			desc.InDom = inDom(t, *c.InDom)
 		}

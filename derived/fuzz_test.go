@@ -27,7 +27,8 @@ func FuzzPipeline(f *testing.F) {
 	for rule := RuleUnknownOperand; rule <= check.RuleWindowChange; rule++ {
 		f.Add(rule.Example(), uint64(2))
 	}
-	names := strings.NewReplacer("sample.", "", "long.bin", "bin", "ulong.bin", "bin.u", "double.bin", "bin.d", "string.bin", "bin.string")
+	names := strings.NewReplacer("sample.", "", "long.bin", "bin", "ulong.bin", "bin.u",
+		"double.bin", "bin.d", "string.bin", "bin.string")
 	for i, c := range conformance.ReadCorpus(f, "testdata/corpus") {
 		if i%7 == 0 {
 			f.Add(names.Replace(c.Expr), uint64(i))

@@ -25,9 +25,12 @@ func groupedMoment(first, n int, insts *InstSet, names *NameTable) *moment {
 		insts, names = NewInstSet(ids), NewNameTable(table, nil)
 	}
 	m := &moment{
-		at: time.Unix(int64(first), 0), values: map[pdu.PMID]*Vector{}, names: map[pdu.InDom]*NameTable{derivedtest.BinInDom: names},
+		at: time.Unix(int64(first), 0), values: map[pdu.PMID]*Vector{},
+		names: map[pdu.InDom]*NameTable{derivedtest.BinInDom: names},
 	}
-	text, whole, x := &Vector{Insts: insts, Type: pdu.TypeString}, &Vector{Insts: insts, Type: pdu.Type64}, &Vector{Insts: insts, Type: pdu.TypeDouble}
+	text := &Vector{Insts: insts, Type: pdu.TypeString}
+	whole := &Vector{Insts: insts, Type: pdu.Type64}
+	x := &Vector{Insts: insts, Type: pdu.TypeDouble}
 	for i := range n {
 		text.Blobs = append(text.Blobs, []byte("user-"+strconv.Itoa((first+i)%100)))
 		whole.Bits = append(whole.Bits, uint64((first+i)%100))

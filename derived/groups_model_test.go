@@ -96,7 +96,8 @@ func (r groupModeller) set(depth int) modelledSet {
 func (r groupModeller) single(depth int) modelledSet {
 	if depth <= 0 || r.IntN(3) == 0 {
 		n := float64(r.IntN(5))
-		return modelledSet{text: fmt.Sprintf("%.1f", n), plain: true, values: func(*world) ([]member, pdu.Code) { return []member{{"", n}}, 0 }}
+		values := func(*world) ([]member, pdu.Code) { return []member{{"", n}}, 0 }
+		return modelledSet{text: fmt.Sprintf("%.1f", n), plain: true, values: values}
 	}
 	if r.IntN(2) == 0 {
 		return r.aggregate(r.set(depth-1), nil)
@@ -273,7 +274,8 @@ func (r groupModeller) aggregate(x modelledSet, by *clause) modelledSet {
 // operate makes an operator of two expressions; x alone if they do not fit together.
 func (r groupModeller) operate(x, y modelledSet) modelledSet {
 	op := r.pick("+", "-", "*", "max", "min")
-	made := modelledSet{text: "(" + x.text + " " + op + " " + y.text + ")", float: x.float && y.float, over: x.over, of: x.of, key: x.key}
+	made := modelledSet{float: x.float && y.float, over: x.over, of: x.of, key: x.key}
+	made.text = "(" + x.text + " " + op + " " + y.text + ")"
 	if len(op) > 1 {
 		made.float = (x.float || x.plain) && (y.float || y.plain)
 	}
@@ -382,7 +384,10 @@ func groupCatalog() CatalogMap {
 
 // moment makes a sample, and the same for the model.
 func (r groupModeller) moment() (*moment, *world) {
-	w := &world{names: map[pdu.Inst]string{}, texts: map[string]string{}, kinds: map[string]string{}, whole: map[string]string{}, fails: map[string]pdu.Code{}}
+	w := &world{
+		names: map[pdu.Inst]string{}, texts: map[string]string{}, kinds: map[string]string{},
+		whole: map[string]string{}, fails: map[string]pdu.Code{},
+	}
 	m := &moment{values: map[pdu.PMID]*Vector{}, names: map[pdu.InDom]*NameTable{}}
 	known := map[pdu.Inst]string{}
 	for id := range pdu.Inst(8) {
@@ -520,7 +525,8 @@ func TestRenamedGroupsAreListed(t *testing.T) {
 	for s := int64(0); s <= 360; s += 10 {
 		now := time.Unix(20_000*24*60*60+s, 0)
 		groups.SetTime(now)
-		eval.Reset(&moment{at: now, values: map[pdu.PMID]*Vector{cat["x"].PMID: x, cat["y"].PMID: y, cat["some.texts"].PMID: texts}})
+		values := map[pdu.PMID]*Vector{cat["x"].PMID: x, cat["y"].PMID: y, cat["some.texts"].PMID: texts}
+		eval.Reset(&moment{at: now, values: values})
 		v := eval.Value(m)
 		require.Equal(t, []uint64{math.Float64bits(1), math.Float64bits(3)}, v.Bits)
 		for i, id := range v.Insts.IDs() {

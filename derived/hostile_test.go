@@ -37,7 +37,10 @@ func TestHostileTexts(t *testing.T) {
 		{"units of 1 MB", `rescale(bin, "` + strings.Repeat("x", mb-64) + `")`, "Illegal units"},
 		{"200,000 operands", "max(" + strings.Repeat("bin,", 200_000) + "0)", ""},
 		{"200,000 operands that do not fit", "max(" + strings.Repeat("bin,", 200_000) + "0.5)", ""},
-		{"9,000 values in place of others", strings.Repeat("default(matchinst(/x/,", 4_000) + "bin" + strings.Repeat("),0)", 4_000), ""},
+		{
+			"9,000 values in place of others",
+			strings.Repeat("default(matchinst(/x/,", 4_000) + "bin" + strings.Repeat("),0)", 4_000), "",
+		},
 		{"100,000 tags", "mkconst(1" + strings.Repeat(",type=32", 100_000) + ")", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -67,9 +70,11 @@ func balanced(n int) string {
 func TestManyWaysToTheInstances(t *testing.T) {
 	defs := []*Definition{definition(t, "m0", "bin")}
 	for i := range 60 {
-		defs = append(defs, definition(t, fmt.Sprint("m", i+1), fmt.Sprintf("default(m%d, 0) + (m%d ? m%d : 1) * max(m%d, m%d)", i, i, i, i, i)))
+		text := strings.ReplaceAll("default(m#, 0) + (m# ? m# : 1) * max(m#, m#)", "#", strconv.Itoa(i))
+		defs = append(defs, definition(t, fmt.Sprint("m", i+1), text))
 	}
-	set := Language{}.NewSet(append(defs, definition(t, "last", "default(m60 / m59, 0)")), derivedtest.NewCatalog(t), "derived")
+	defs = append(defs, definition(t, "last", "default(m60 / m59, 0)"))
+	set := Language{}.NewSet(defs, derivedtest.NewCatalog(t), "derived")
 	last, _ := set.Lookup("last")
 	require.Nil(t, last.Err)
 	assert.Less(t, set.Steps(), 2000)

@@ -88,7 +88,8 @@ func (r modeller) of(words string) string {
 
 // leaf is a metric of the tests' collector without units that is no counter.
 func (r modeller) leaf(cat derivedtest.Catalog) modelled {
-	name := r.of("bin bin.u bin.l bin.ul bin.f bin.d bin bin.d long.one ulong.one longlong.one ulonglong.one float.one double.one")
+	name := r.of("bin bin.u bin.l bin.ul bin.f bin.d bin bin.d " +
+		"long.one ulong.one longlong.one ulonglong.one float.one double.one")
 	desc := cat.Metrics[name]
 	m := modelled{text: name, typ: desc.Type, set: desc.InDom != pdu.NoInDom}
 	m.value = func(now *moment) (a answer) {
@@ -570,7 +571,8 @@ func TestFunctionsFollowTheModel(t *testing.T) {
 			for i, id := range want.ids {
 				require.Equal(t, id, got.At(i), "%s: %s, want %v", x.text, textOf(got), want)
 				if !isNaN(x.typ, want.bits[id]) || !isNaN(x.typ, got.Bits[i]) {
-					require.Equal(t, FormatNumber(x.typ, want.bits[id]), FormatNumber(x.typ, got.Bits[i]), "%s: instance %d", x.text, id)
+					wanted, computed := FormatNumber(x.typ, want.bits[id]), FormatNumber(x.typ, got.Bits[i])
+					require.Equal(t, wanted, computed, "%s: instance %d", x.text, id)
 				}
 			}
 		}

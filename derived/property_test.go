@@ -18,7 +18,8 @@ import (
 
 // model is what pmRegisterDerived(3) makes of two numbers, and the type of it.
 func model(op string, tx pdu.Type, x uint64, ty pdu.Type, y uint64) (pdu.Type, uint64) {
-	common := derivedtest.NumericTypes[max(slices.Index(derivedtest.NumericTypes, tx), slices.Index(derivedtest.NumericTypes, ty))]
+	types := derivedtest.NumericTypes
+	common := types[max(slices.Index(types, tx), slices.Index(types, ty))]
 	nx, ny := derivedtest.Exactly(tx, x), derivedtest.Exactly(ty, y)
 	cx, cy := derivedtest.Exactly(common, nx.As(common)), derivedtest.Exactly(common, ny.As(common))
 	result := new(big.Float).SetPrec(200)
@@ -31,7 +32,8 @@ func model(op string, tx pdu.Type, x uint64, ty pdu.Type, y uint64) (pdu.Type, u
 	case "*":
 		return common, derivedtest.Amount{Exact: result.Mul(cx.Exact, cy.Exact)}.As(common)
 	case "/":
-		dx, dy := derivedtest.Exactly(pdu.TypeDouble, nx.As(pdu.TypeDouble)), derivedtest.Exactly(pdu.TypeDouble, ny.As(pdu.TypeDouble))
+		dx := derivedtest.Exactly(pdu.TypeDouble, nx.As(pdu.TypeDouble))
+		dy := derivedtest.Exactly(pdu.TypeDouble, ny.As(pdu.TypeDouble))
 		switch {
 		case dx.Exact.Sign() == 0:
 			return pdu.TypeDouble, 0
@@ -125,7 +127,8 @@ func mixture(tb testing.TB) []*Definition {
 		"scalar(bin.string)", "mkconst(3, indom=29.2) + bin", "delta(delta(bin.l))", "!bin || bin.u",
 		"rescale(bin.kbyte, \"byte\")", "bin.kbyte + mkconst(1, units=Mbyte)", "derived.m1 - derived.m2", "-m4",
 		"sqrt(bin.d)", "max(bin, bin.u, 3)", "min(bin.kbyte, bin.kbyte)", "default(bin.d / bin, 0)", "default(bin, long.one)",
-		"default(rate(bin.ctr), 1)", "default(m10 + m1, m10)", "bin.u ? 0 : bin", "stdev_inst(bin.f)", "nth_percentile_inst(bin.d, 33.3)",
+		"default(rate(bin.ctr), 1)", "default(m10 + m1, m10)", "bin.u ? 0 : bin",
+		"stdev_inst(bin.f)", "nth_percentile_inst(bin.d, 33.3)",
 		"topk_inst(bin.d, 2)", "bottomk_inst(bin, 1) + bin", "default(topk_inst(delta(bin.l), 1), 7)",
 	} {
 		defs = append(defs, definition(tb, fmt.Sprint("m", i), text))
@@ -171,7 +174,8 @@ func randomMoments(r *rand.Rand, cat derivedtest.Catalog, n int) []*moment {
 			}
 			m.values[d.PMID] = v
 		}
-		m.names[derivedtest.BinInDom] = NewNameTable(map[pdu.Inst]string{1: "x", 2: "xy z", 3: "y"}, map[string]pdu.Inst{"a": pdu.Inst(r.IntN(4))})
+		insts, selectors := map[pdu.Inst]string{1: "x", 2: "xy z", 3: "y"}, map[string]pdu.Inst{"a": pdu.Inst(r.IntN(4))}
+		m.names[derivedtest.BinInDom] = NewNameTable(insts, selectors)
 		if r.IntN(4) > 0 {
 			m.members[derivedtest.BinInDom] = shared[r.IntN(len(shared))]
 		}

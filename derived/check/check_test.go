@@ -269,7 +269,8 @@ func TestDuplicateName(t *testing.T) {
 
 // Without a prefix there is no other name for a definition.
 func TestNoPrefix(t *testing.T) {
-	set := NewSet(Language{}, []*Definition{parsed(t, "a", "1"), parsed(t, "b", "derived.a")}, derivedtest.NewCatalog(t), "")
+	defs := []*Definition{parsed(t, "a", "1"), parsed(t, "b", "derived.a")}
+	set := NewSet(Language{}, defs, derivedtest.NewCatalog(t), "")
 	require.NotNil(t, set.Metrics()[1].Err)
 	assert.Equal(t, RuleUnknownOperand, set.Metrics()[1].Err.Rule)
 }
@@ -298,7 +299,8 @@ func TestNotAsked(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	d := parsed(t, "it", `defined(a) ? sum(b) + anon(PM_TYPE_32) : mkconst(1, meta=c) + (b)[x] ? rescale(d, "") : novalue(meta=e)`)
+	d := parsed(t, "it", "defined(a) ? sum(b) + anon(PM_TYPE_32) : "+
+		`mkconst(1, meta=c) + (b)[x] ? rescale(d, "") : novalue(meta=e)`)
 	var names []string
 	for name := range d.Names {
 		names = append(names, name)

@@ -100,19 +100,31 @@ var ruleTexts = [...]struct{ reason, example string }{
 	RuleGroupSingular:     {"Operand has no instances to group", "sum(long.one) by (/x/)"},
 	RuleKeyType:           {"Key is neither a string nor a whole number", "sum(bin) by (bin.d)"},
 	RuleKeyInDom:          {"Key and operand should have the same instance domain", "sum(bin) by (other)"},
-	RuleGroupCounter:      {"Groups of counters gain and lose members: use sum(rate(x)) by ...", "rate(sum(bin.ctr) by (/x/))"},
-	RuleGroupInDoms:       {"No instance domain left for groups", "sum(bin) by (full=/x/)"},
-	RuleCycle:             {"Definition depends on itself", "cycle.a + 1"},
-	RuleBrokenOperand:     {"Definition of operand metric failed", "broken.definition + 1"},
-	RuleTooDeep:           {"Definitions nested too deeply", "deep.last"},
-	RuleHistory:           {"Too many nested delta() and rate()", "delta(delta(delta(delta(delta(delta(delta(delta(delta(bin)))))))))"},
+	RuleGroupCounter: {
+		"Groups of counters gain and lose members: use sum(rate(x)) by ...",
+		"rate(sum(bin.ctr) by (/x/))",
+	},
+	RuleGroupInDoms:   {"No instance domain left for groups", "sum(bin) by (full=/x/)"},
+	RuleCycle:         {"Definition depends on itself", "cycle.a + 1"},
+	RuleBrokenOperand: {"Definition of operand metric failed", "broken.definition + 1"},
+	RuleTooDeep:       {"Definitions nested too deeply", "deep.last"},
+	RuleHistory: {
+		"Too many nested delta() and rate()",
+		"delta(delta(delta(delta(delta(delta(delta(delta(delta(bin)))))))))",
+	},
 	RuleFunctionCounter:   {"Counter operand for function", "max(bin.ctr, bin.u)"},
 	RuleFunctionDimension: {"Operand of function is not dimensionless", "sqrt(kbyte)"},
 	RuleNumberFit:         {"Number does not fit the other operands", "max(bin, 0.5)"},
 	RuleDefaultFit:        {"Second operand does not fit the first", "default(bin, bin.d)"},
-	RuleWindowCounter:     {"Counter operand for function over time: take rate() or delta() of it", `max_sample(bin.ctr, "1min")`},
-	RuleWindowInWindow:    {"Function over time of another one", `max_sample(avg_sample(bin, "1min"), "5min")`},
-	RuleWindowChange:      {"Change of a function over time: write it inside the function", `rate(avg_sample(bin, "1min"))`},
+	RuleWindowCounter: {
+		"Counter operand for function over time: take rate() or delta() of it",
+		`max_sample(bin.ctr, "1min")`,
+	},
+	RuleWindowInWindow: {"Function over time of another one", `max_sample(avg_sample(bin, "1min"), "5min")`},
+	RuleWindowChange: {
+		"Change of a function over time: write it inside the function",
+		`rate(avg_sample(bin, "1min"))`,
+	},
 }
 
 // Example returns the smallest definition that breaks the rule, over the metrics of the package's tests.

@@ -37,7 +37,8 @@ func TestLines(t *testing.T) {
 		{"nosuch", ""},
 	} {
 		t.Run(row.expr, func(t *testing.T) {
-			set := NewSet(Language{}, append([]*Definition{parsed(t, "it", row.expr)}, lets...), derivedtest.NewCatalog(t), "derived")
+			defs := append([]*Definition{parsed(t, "it", row.expr)}, lets...)
+			set := NewSet(Language{}, defs, derivedtest.NewCatalog(t), "derived")
 			m, _ := set.Lookup("it")
 			assert.Equal(t, row.want, drawn(m))
 		})
@@ -69,7 +70,8 @@ func drawn(m *Metric) string {
 
 // Lines stops when it is told to, wherever that is.
 func TestLinesStops(t *testing.T) {
-	m := NewSet(Language{}, []*Definition{parsed(t, "it", "(bin + 1) * -(bin - 2)")}, derivedtest.NewCatalog(t), "derived").Metrics()[0]
+	defs := []*Definition{parsed(t, "it", "(bin + 1) * -(bin - 2)")}
+	m := NewSet(Language{}, defs, derivedtest.NewCatalog(t), "derived").Metrics()[0]
 	total := strings.Count(drawn(m), "\n")
 	require.Equal(t, 8, total)
 	for stop := 1; stop <= total; stop++ {

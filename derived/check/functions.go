@@ -54,7 +54,9 @@ var functions = map[syntax.Func]function{
 	syntax.SumSample:        {numeric: true, noCounter: true, form: formWindow, result: asInstantDouble},
 	syntax.StdevSample:      {numeric: true, noCounter: true, form: formWindow, result: asInstantDouble},
 	syntax.PercentileSample: {numeric: true, noCounter: true, form: formWindow, result: asInstant},
-	syntax.SlopeSample:      {numeric: true, noCounter: true, form: formWindow, check: convertToSeconds, result: rateResult},
+	syntax.SlopeSample: {
+		numeric: true, noCounter: true, form: formWindow, check: convertToSeconds, result: rateResult,
+	},
 	syntax.CountSample: {numeric: true, noCounter: true, form: formWindow, class: Tally, result: func(n *Node) {
 		n.Type, n.Sem, n.Units = pdu.TypeU32, pdu.SemInstant, pdu.Units{Count: 1}
 	}},

@@ -16,6 +16,7 @@ func TestFunctionsHaveRows(t *testing.T) {
 		assert.True(t, ok, "%s() has a row in derived/syntax/functions.go and none in derived/check/functions.go", f)
 	}
 	for f := range functions {
-		assert.NotPanics(t, func() { require.NotEmpty(t, f.String()) }, "function %d has a row in derived/check/functions.go and none in derived/syntax/functions.go", f)
+		assert.NotPanics(t, func() { require.NotEmpty(t, f.String()) },
+			"function %d has a row in derived/check/functions.go and none in derived/syntax/functions.go", f)
 	}
 }

@@ -9,9 +9,11 @@ import (
 )
 
 var stepNames = [...]string{
-	opOperand: "operand", opConst: "const", opConstSet: "constset", opWindow: "window", opNothing: "nothing", opConvert: "convert",
-	opScale: "scale", opRescale: "rescale", opArith: "arith", opCompare: "compare", opTruth: "truth", opBool: "bool",
-	opNot: "not", opNegate: "negate", opEach: "each", opAggregate: "aggregate", opCount: "count", opDelta: "delta", opRate: "rate", opUnchanged: "unchanged",
+	opOperand: "operand", opConst: "const", opConstSet: "constset", opWindow: "window", opNothing: "nothing",
+	opConvert: "convert",
+	opScale:   "scale", opRescale: "rescale", opArith: "arith", opCompare: "compare", opTruth: "truth", opBool: "bool",
+	opNot: "not", opNegate: "negate", opEach: "each", opAggregate: "aggregate",
+	opCount: "count", opDelta: "delta", opRate: "rate", opUnchanged: "unchanged",
 	opPair: "pair", opTop: "top", opDefault: "default",
 	opScalar: "scalar", opSelect: "select", opMatch: "match", opTernary: "ternary",
 	opGroup: "group", opSpread: "spread", opRename: "rename",

@@ -18,7 +18,8 @@ func TestFunctionsHaveRows(t *testing.T) {
 	for i, row := range functions {
 		f := syntax.Func(i)
 		if i > 0 {
-			assert.NotPanics(t, func() { require.NotEmpty(t, f.String()) }, "function %d has a row in derived/engine/functions.go and none in derived/syntax/functions.go", f)
+			assert.NotPanics(t, func() { require.NotEmpty(t, f.String()) },
+				"function %d has a row in derived/engine/functions.go and none in derived/syntax/functions.go", f)
 		}
 		assert.Equal(t, row.step == opEach, row.each != nil, "%s(): each", f)
 		assert.Equal(t, row.step == opPair, row.pair != nil, "%s(): pair", f)

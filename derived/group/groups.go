@@ -77,8 +77,9 @@ func (g *Groups) Restore(all iter.Seq[Group]) {
 	}
 }
 
-// SetTime sets the time, and from time to time forgets groups that have not been used for long. After a long pause, or if
-// the clock was set back, it waits for another sweepInterval: perhaps no client asked for the groups during the pause.
+// SetTime sets the time, and from time to time forgets groups that have not been used for long. After a long pause,
+// or if the clock was set back, it waits for another sweepInterval: perhaps no client asked for the groups during the
+// pause.
 func (g *Groups) SetTime(now time.Time) {
 	before := g.now
 	if g.now = now.Unix(); g.now == before {

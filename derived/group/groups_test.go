@@ -218,7 +218,8 @@ func TestFarTooManyGroups(t *testing.T) {
 
 func TestGroupNames(t *testing.T) {
 	for key, want := range map[string]string{
-		"root": "root", "www data": "www_data", "a\tb\nc\u00a0d": "a_b_c_d", "\x01\x1b[m": "??[m", "\xff\xfe": "??", "ü": "ü", "a\u2028b": "a_b",
+		"root": "root", "www data": "www_data",
+		"a\tb\nc\u00a0d": "a_b_c_d", "\x01\x1b[m": "??[m", "\xff\xfe": "??", "ü": "ü", "a\u2028b": "a_b",
 		"\u202e": "?", "\ufffd": "?", "\\": "\\", " ": "_",
 	} {
 		assert.Equal(t, want, GroupName(key), "%q", key)

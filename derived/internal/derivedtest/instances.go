@@ -15,7 +15,8 @@ func InstanceLists() map[string][]pdu.Inst {
 		dense[i], sparse[i] = pdu.Inst(i+5), pdu.Inst(i*1000-300_000)
 	}
 	lists := map[string][]pdu.Inst{
-		"none": nil, "one": {7}, "extremes": {-1 << 31, 1<<31 - 1, 0}, "repeated": {3, 1, 3, 900, 1}, "dense": dense, "sparse": sparse,
+		"none": nil, "one": {7}, "extremes": {-1 << 31, 1<<31 - 1, 0}, "repeated": {3, 1, 3, 900, 1},
+		"dense": dense, "sparse": sparse,
 	}
 	for name, list := range map[string][]pdu.Inst{"dense": dense, "sparse": sparse} {
 		lists[name+", shuffled"] = slices.Clone(list)
@@ -25,7 +26,8 @@ func InstanceLists() map[string][]pdu.Inst {
 		})
 		lists[name+", few missing"] = slices.Concat(list[:3], list[4:600], list[601:1299])
 		lists[name+", half missing"] = slices.DeleteFunc(slices.Clone(list), func(pdu.Inst) bool { return r.IntN(2) == 0 })
-		lists[name+", shuffled, half missing"] = slices.DeleteFunc(slices.Clone(lists[name+", shuffled"]), func(pdu.Inst) bool { return r.IntN(2) == 0 })
+		half := slices.Clone(lists[name+", shuffled"])
+		lists[name+", shuffled, half missing"] = slices.DeleteFunc(half, func(pdu.Inst) bool { return r.IntN(2) == 0 })
 		lists[name+", second half"] = list[650:]
 	}
 	return lists

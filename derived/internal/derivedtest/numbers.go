@@ -71,7 +71,9 @@ func RandomBits(r *rand.Rand, t pdu.Type) uint64 {
 	case 0:
 		v = -v
 	case 1:
-		v = []uint64{0, 1, math.MaxUint64, math.MaxInt64, math.MaxInt64 + 1, math.MaxInt32, math.MaxInt32 + 1, math.MaxUint32}[r.IntN(8)]
+		v = []uint64{
+			0, 1, math.MaxUint64, math.MaxInt64, math.MaxInt64 + 1, math.MaxInt32, math.MaxInt32 + 1, math.MaxUint32,
+		}[r.IntN(8)]
 	}
 	if t == pdu.Type32 || t == pdu.TypeU32 {
 		v = uint64(uint32(v))
