@@ -9,17 +9,16 @@ import (
 	"pmdaderived/pdu"
 )
 
-// SampleGrace is how long a metric may have no sample after its name is first served.
+// SampleGrace is the longest time for which a metric may have no sample after its name is first served.
 const SampleGrace = time.Second
 
-// Client is one client of the agent, with the metrics that it has looked up. It belongs to one
-// goroutine.
+// Client checks what one client of the agent gets for the metrics that it has looked up. It belongs to one goroutine.
 type Client struct {
 	// NotSampled and Begun count the answers that were good only because the metric was new: no sample
 	// yet, and no previous sample yet.
 	NotSampled, NoHistory int
 
-	// Repeated counts metrics with a history without a value because there was no newer sample.
+	// Repeated counts metrics with a history that had no value because there was no newer sample.
 	Repeated int
 
 	// Values counts the metrics that had values, Histories those of them with a history.
@@ -28,24 +27,24 @@ type Client struct {
 	site    *Site
 	rand    *rand.Rand
 	entries []entry
-	oldest  int // generation that the next fetch must not be older than
+	oldest  int // the oldest generation that the next fetch may be of
 }
 
-// entry is a metric as its client knows it.
+// entry is a metric as the client knows it.
 type entry struct {
 	name   string
 	slot   int // -1: it shows the generation
 	desc   pdu.Desc
-	valued int // generation of the last value, -1: none
+	valued int // generation of the last value; -1: none
 }
 
-// NewClient makes a client that knows no metric.
+// NewClient returns a client that knows no metric.
 func (s *Site) NewClient(seed uint64) *Client {
 	return &Client{site: s, rand: rand.New(rand.NewPCG(seed, 1))}
 }
 
-// ChooseNames makes the client forget all metrics and returns the full names of those that it wants to know
-// instead: some that exist and some that do not.
+// ChooseNames forgets all metrics, and returns the full names to look up instead: some that exist and some that do
+// not.
 func (c *Client) ChooseNames() []string {
 	c.entries = c.entries[:0]
 	names := []string{full(first)}
@@ -57,8 +56,8 @@ func (c *Client) ChooseNames() []string {
 	return append(names, full(third), full(second))
 }
 
-// AddMetric tells the client what the agent answers for a name. Names that it does not know, or has no
-// descriptor for at the moment, are left out.
+// AddMetric adds a name with its descriptor from the agent. It is not called for names that the agent does not know,
+// or has no descriptor for now.
 func (c *Client) AddMetric(name string, desc pdu.Desc) error {
 	e := entry{name: name, slot: -1, desc: desc, valued: -1}
 	for i := range slots {
@@ -73,8 +72,8 @@ func (c *Client) AddMetric(name string, desc pdu.Desc) error {
 	return nil
 }
 
-// recordMetric notes what a PMID stands for, which must never change, nor may one thing have two PMIDs. In
-// generation 0 it also learns what metadata the forms have.
+// recordMetric records what a PMID stands for, which must never change. One name with one metadata must not have two
+// PMIDs either. In generation 0 it also records the metadata of the forms.
 func (s *Site) recordMetric(e entry) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +101,7 @@ func withoutPMID(d pdu.Desc) pdu.Desc {
 	return d
 }
 
-// IDs returns what to fetch, and notes what is the oldest generation that may be served from now on.
+// IDs returns the PMIDs to fetch, and records the oldest generation that the fetch may be of.
 func (c *Client) IDs() []pdu.PMID {
 	ids := make([]pdu.PMID, len(c.entries))
 	for i, e := range c.entries {
@@ -112,7 +111,7 @@ func (c *Client) IDs() []pdu.PMID {
 	return ids
 }
 
-// Check says what is wrong with the answer to a fetch of what IDs returned last; nil: nothing.
+// Check returns what is wrong with the answer to a fetch of the last IDs; nil: nothing.
 func (c *Client) Check(sets []pdu.ValueSet, now time.Time) error {
 	if len(sets) != len(c.entries) {
 		return fmt.Errorf("%d value sets for %d metrics", len(sets), len(c.entries))
@@ -146,7 +145,7 @@ func (c *Client) Check(sets []pdu.ValueSet, now time.Time) error {
 	return errors.Join(wrong...)
 }
 
-// number finds the generation that a fetch is of.
+// number returns the generation of a fetch.
 func (c *Client) number(sets []pdu.ValueSet) (int, error) {
 	for i := range sets {
 		if e := &c.entries[i]; e.name == full(first) && sets[i].Code >= 0 && len(sets[i].Values) == 1 {
@@ -156,7 +155,7 @@ func (c *Client) number(sets []pdu.ValueSet) (int, error) {
 	return 0, errors.New("no value that shows the generation")
 }
 
-// checkMetric says what is wrong with one metric of a fetch. The site is locked.
+// checkMetric returns what is wrong with one metric of a fetch. The caller holds the lock of the site.
 func (c *Client) checkMetric(e *entry, set *pdu.ValueSet, g *generation, now time.Time) error {
 	want, count := g.number, 1
 	v := serving{configured: true, served: true}
@@ -207,20 +206,21 @@ func (c *Client) checkMetric(e *entry, set *pdu.ValueSet, g *generation, now tim
 	return nil
 }
 
-// isNew reports whether a name has been served for so short a time that it need not have a sample yet.
+// isNew reports whether a name has been served for so short a time that it may have no sample yet. since is a
+// generation.
 func (c *Client) isNew(since int, now time.Time) bool {
 	g := c.site.generation(since)
 	return g != nil && now.Sub(g.made) < SampleGrace
 }
 
-// hasDesc reports whether a metric of a form has a descriptor.
+// hasDesc reports whether the metrics of a form have this descriptor.
 func (s *Site) hasDesc(f form, desc pdu.Desc) bool {
 	desc = withoutPMID(desc)
 	known, ok := s.metadata[f]
 	return ok && known == desc
 }
 
-// checkUnserved says what is wrong with the values of a metric that is not served: there must be none.
+// checkUnserved returns an error unless a metric has no values, or one of the codes.
 func checkUnserved(set *pdu.ValueSet, codes ...pdu.Code) error {
 	for _, code := range codes {
 		if set.Code == code {
@@ -233,7 +233,7 @@ func checkUnserved(set *pdu.ValueSet, codes ...pdu.Code) error {
 	return fmt.Errorf("it is not served: %d values, %w", len(set.Values), set.Code)
 }
 
-// number is a value as a number, exact up to 2^53.
+// number returns a value as a number, exact up to 2^53.
 func number(v *pdu.Value, t pdu.Type) float64 {
 	return v.TypeOr(t).Float64(v.Bits)
 }

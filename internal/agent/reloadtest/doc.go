@@ -1,31 +1,32 @@
-// Package reloadtest has a [Site], whose definitions change at random all the time, and [Client]s, which
-// say whether what an agent serves of it is what it has to serve.
+// Package reloadtest has a [Site], whose definitions change at random all the time, and [Client]s, which check that an agent
+// serves what it must serve of the site.
 //
 //	site := reloadtest.NewSite(seed, operands)
-//	generation := site.Edit()      // change something; site.Lines() is what a file has now
-//	c := site.NewClient()
-//	for _, name := range c.Choose() {
-//		err = c.Found(name, desc)  // if the agent knows the name and its descriptor
+//	generation := site.Edit()          // change something; site.Lines() is the new content of the file
+//	c := site.NewClient(seed)
+//	for _, name := range c.ChooseNames() {
+//		err = c.AddMetric(name, desc)  // if the agent knows the name and its descriptor
 //	}
-//	err = c.Check(sets, now)       // of a fetch of c.IDs()
+//	err = c.Check(sets, now)           // of a fetch of c.IDs()
 //
-// # What a failed fetch is
+// A Site has a lock, and any goroutine may use it. A Client belongs to one goroutine.
 //
-// Every edit is a generation, and every generation changes a few definitions that show its number. So
-// a fetch tells which generation it is of, and all of it has to be of that one: no value may be of another.
-// It must not be older than one that somebody was served before the fetch was sent. Then,
-// for each metric as its client has looked it up,
+// # Which fetch fails
 //
-//   - one that the generation serves with the metadata that the client knows has exactly its values;
-//   - a definition that is wrong, while a right one of its name is served, leaves that served;
-//   - one that the name does not stand for any more, because its metadata has changed, has no values
-//     (or is PM_ERR_PMID if the name was deleted in between);
-//   - one whose name is not defined is PM_ERR_PMID, or without values if it had gone before its name;
-//   - one whose definition was wrong from the start is PM_ERR_BADDERIVE;
-//   - PM_ERR_AGAIN, no sample yet, is good for [SampleGrace] after its name is first served and at no other time,
-//     and no values, no previous sample yet, is good for a metric with a history until its first value;
-//     after that it says that there is no newer sample than at the fetch before, which is counted.
+// Every edit is a generation, and every generation changes a few definitions that show its number. So a fetch tells its
+// generation, and all its values must be of this one. It must not be older than the newest generation that a client got
+// before the fetch was sent. Then the metrics, as the client has looked them up, must be as follows:
 //
-// Anything else is a failed fetch. An identifier that comes to stand for another name or for other
-// metadata than it ever did before is one, too.
+//	the definition of the name in the file                      the metric has
+//	is right, with the metadata that the client knows           exactly the values of the definition
+//	is right, with other metadata                               no values, or PM_ERR_PMID if the name was deleted in between
+//	is wrong, after a right one                                 the values of the right one
+//	has always been wrong                                       PM_ERR_BADDERIVE, PM_ERR_PMID or no values
+//	is missing                                                  PM_ERR_PMID, or no values
+//
+// There are two exceptions, which clients count: PM_ERR_AGAIN is right for [SampleGrace] after a name is first served, since
+// there is no sample yet. A metric with a history may have no values, at first because there is no previous sample, later
+// because there is no newer one.
+//
+// Any other answer fails the fetch. So does a PMID that stands for another name or other metadata than before.
 package reloadtest

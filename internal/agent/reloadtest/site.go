@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	// slots is how many definitions change, beside those that show the generation.
+	// slots is the number of definitions that change, beside those that show the generation.
 	slots = 40
 
 	// unit is the distance between the constants of two slots. Generations are less.
 	unit = 100_000
 
-	// maxGenerations is how many generations a site remembers: a fetch is never that late.
+	// maxGenerations limits the remembered generations. No fetch is so late that its generation is forgotten.
 	maxGenerations = 256
 
 	// brokenShare is how many edits in a hundred make a definition wrong.
 	brokenShare = 5
 )
 
-// Operands are the metrics of a collector that the definitions use.
+// Operands names the metrics of a collector that the definitions use.
 type Operands struct {
 	Number string // singular, not a counter, a number; served all the time
 	Bins   string // likewise, with the instances of a domain
@@ -33,7 +33,7 @@ type Operands struct {
 	Text   string // a string: arithmetic with it is wrong
 }
 
-// form is how a definition is written. Forms differ in their metadata, mostly.
+// form is a way to write a definition. Most forms differ in their metadata.
 type form int
 
 const (
@@ -50,7 +50,7 @@ const (
 	forms
 )
 
-// fault is what is wrong with a definition.
+// fault is a mistake in a definition.
 type fault int
 
 const (
@@ -61,7 +61,7 @@ const (
 	absent        // there is no definition
 )
 
-// definition is what the file has, or what is served, for one slot.
+// definition is the definition of one slot, in the file or as it is served.
 type definition struct {
 	fault    fault
 	form     form
@@ -70,7 +70,7 @@ type definition struct {
 	comment  int
 }
 
-// serving is what an agent has to serve for one slot.
+// serving is what an agent must serve for one slot.
 type serving struct {
 	configured bool // the file defines the name
 	served     bool
@@ -79,29 +79,29 @@ type serving struct {
 	sampled    int // generation from which on the same operands have been sampled for it
 }
 
-// generation is what an agent has to serve after one edit.
+// generation is what an agent must serve after one edit.
 type generation struct {
 	number int
 	made   time.Time
 	slots  [slots]serving
 }
 
-// Site is a set of definitions under random edits. Its methods may be called by any number of goroutines.
+// Site is a set of definitions under random edits. Any goroutine may call its methods.
 type Site struct {
 	operands Operands
 
 	mu           sync.Mutex
 	rand         *rand.Rand
 	file         [slots]definition
-	generations  []*generation // the last ones; numbers are consecutive
-	newestServed int           // the newest generation that a client was served
-	broken       int
+	generations  []*generation // the last ones, with consecutive numbers
+	newestServed int           // the newest generation that a client got values of
+	broken       int           // number of edits that made a definition wrong
 	names        map[pdu.PMID]identity
 	ids          map[identity]pdu.PMID
 	metadata     map[form]pdu.Desc // without PMID
 }
 
-// identity is what a PMID stands for. The descriptor is without PMID.
+// identity is what a PMID stands for. desc has no PMID.
 type identity struct {
 	name string
 	desc pdu.Desc
@@ -116,7 +116,7 @@ const (
 
 func slotName(i int) string { return fmt.Sprintf("slot%d.m", i) }
 
-// NewSite makes a site with all definitions right, in generation 0.
+// NewSite returns a site in generation 0, in which all definitions are right.
 func NewSite(seed uint64, o Operands) *Site {
 	s := &Site{
 		operands: o, rand: rand.New(rand.NewPCG(seed, 0)),
@@ -129,7 +129,7 @@ func NewSite(seed uint64, o Operands) *Site {
 	return s
 }
 
-// Edit changes something and returns the number of the generation.
+// Edit changes some definitions, and returns the number of the new generation.
 func (s *Site) Edit() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,8 +139,8 @@ func (s *Site) Edit() int {
 	return s.addGeneration()
 }
 
-// Repair makes all definitions right that are there and returns the number of the generation. From then until
-// the next edit an agent that is started anew serves the same as one that has seen all edits.
+// Repair makes all existing definitions right, and returns the number of the new generation. Until the next edit, an
+// agent that starts serves the same as one that has seen all edits.
 func (s *Site) Repair() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,7 +172,7 @@ func (s *Site) editDefinition(d *definition, number int) {
 	}
 }
 
-// addGeneration works out what an agent that reads the file now has to serve.
+// addGeneration adds the generation that an agent must serve when it reads the file now.
 func (s *Site) addGeneration() int {
 	g := &generation{made: time.Now()}
 	var before *generation
@@ -191,7 +191,7 @@ func (s *Site) addGeneration() int {
 	return g.number
 }
 
-// update follows the definition in the file.
+// update sets what an agent must serve when the file has this definition.
 func (v *serving) update(d definition, number int) {
 	v.configured = d.fault != absent
 	switch d.fault {
@@ -210,7 +210,7 @@ func (v *serving) update(d definition, number int) {
 
 func (s *Site) latest() *generation { return s.generations[len(s.generations)-1] }
 
-// generation finds one by its number; nil if it has not been or is long gone.
+// generation returns the generation with a number; nil: it does not exist yet or is no longer remembered.
 func (s *Site) generation(number int) *generation {
 	i := number - s.generations[0].number
 	if i < 0 || i >= len(s.generations) {
@@ -219,28 +219,30 @@ func (s *Site) generation(number int) *generation {
 	return s.generations[i]
 }
 
-// State is how far a site is.
+// State describes the progress of a site.
 type State struct {
 	Generation int // the newest one
-	Served     int // the newest one that a client was served
+	Served     int // the newest generation that a client got values of
 	Broken     int // edits that have made a definition wrong
 	IDs        int // different metric identifiers that clients have seen
 }
 
-// State tells it.
+// State returns the progress of the site.
 func (s *Site) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return State{Generation: s.latest().number, Served: s.newestServed, Broken: s.broken, IDs: len(s.names)}
 }
 
-// Lines is what a definition file has now: definitions and comments. Those that show the generation
+// Lines returns the lines of the definition file: definitions and comments. The definitions that show the generation
 // are at both ends.
 func (s *Site) Lines() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	number := s.latest().number
-	lines := []string{fmt.Sprintf("%s = mkconst(%d, type=u32)", first, number), fmt.Sprintf("%s = derived.%s", second, first)}
+	lines := []string{
+		fmt.Sprintf("%s = mkconst(%d, type=u32)", first, number), fmt.Sprintf("%s = derived.%s", second, first),
+	}
 	for i, d := range s.file {
 		if d.comment > 0 {
 			lines = append(lines, fmt.Sprintf("# %d", d.comment))
@@ -304,8 +306,8 @@ func (g *generation) names() []string {
 	return names
 }
 
-// CheckNames says what is wrong with a list of the names that the agent shows, asked for when from was
-// the newest generation that anybody had been served.
+// CheckNames returns what is wrong with a list of the names that the agent shows. from is the newest generation that
+// a client had values of when it asked for them.
 func (s *Site) CheckNames(names []string, from int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -318,7 +320,7 @@ func (s *Site) CheckNames(names []string, from int) error {
 	return fmt.Errorf("these names are those of no generation from %d on: %v", from, sorted)
 }
 
-// Metrics returns the names of the identifiers that clients have seen.
+// Metrics returns the names of the PMIDs that clients have seen.
 func (s *Site) Metrics() map[pdu.PMID]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
