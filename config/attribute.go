@@ -13,8 +13,8 @@ const (
 	attrHelp    = "helptext"
 )
 
-// readAttribute reads a line NAME(ATTR)=text; paren and equals are offsets of its text. What stands
-// between ) and = means nothing to libpcp, nor here.
+// readAttribute reads a line NAME(ATTR)=text. paren and equals are offsets in its text. It ignores the text between )
+// and =, as libpcp does.
 func (r *reader) readAttribute(l line, name string, start, paren, equals int) {
 	inside := l.text[paren+1 : equals]
 	end := strings.IndexByte(inside, ')')
@@ -41,7 +41,7 @@ func (r *reader) readAttribute(l line, name string, start, paren, equals int) {
 			return
 		}
 	} else {
-		text = strings.Clone(text) // a piece of the file would keep all of it in memory
+		text = strings.Clone(text) // a substring would keep the whole file in memory
 	}
 
 	entry := r.names[name]
@@ -79,11 +79,11 @@ func (r *reader) readAttribute(l line, name string, start, paren, equals int) {
 	*at = origin{generation: r.generation, pos: r.position(l, attrAt)}
 }
 
-// readQuoted reads a text that begins with the quote at an offset of l, which may go on behind l, or
-// end before l does where l ends in a backslash.
+// readQuoted reads a text that begins with the quote at an offset of l. The text may continue on the lines after l,
+// or end before the end of l if l has continuation lines. false: the text has no end.
 func (r *reader) readQuoted(l line, name string, offset int) (string, bool) {
 	part, column := l.locate(offset)
-	if column == len(part.source) { // a quote alone; libpcp does not look on the next line
+	if column == len(part.source) { // a quote alone: libpcp does not read on in the next line
 		r.reportError(l, offset, name, "attribute value missing")
 		return "", false
 	}

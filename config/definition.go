@@ -2,36 +2,36 @@ package config
 
 import "strings"
 
-// Definition is a derived metric as a file defines it.
+// Definition is a derived metric as a file defines it. It is valid after the load, and nothing changes it.
 type Definition struct {
-	Name string
+	Name string   // below the root of derived metrics; a legal name in the PMNS
 	Pos  Position // of the name
 
-	// Expr is what is behind the =, with continuation lines joined and without leading blanks, and never empty. Blanks at the
-	// end stay: a caret below the end of an expression goes under the last of them.
+	// Expr is the text after the =, with continuation lines joined and without leading blanks. It is never empty. Blanks
+	// at the end stay: a caret below the end of an expression stands behind the last of them.
 	Expr string
 
-	// OneLine and Help are the texts of the metric; nil where the files give none. A metric
-	// without a help text of its own shows its one-line text instead.
+	// OneLine and Help are the texts of the metric; nil: the files have none. A metric without Help shows OneLine instead.
 	OneLine, Help *string
 
-	// Ignored are the codes of problems that the author has silenced, in a comment right above the definition:
+	// Ignored are the codes of problems that the author has silenced, in comments directly above the definition:
 	// "# pmdaderived:ignore CODE…".
 	Ignored []string
 
-	// Secret: not everybody may read its file, or one that gives it a text.
+	// Secret: not everyone can read its file, or a file that gives it a text. See the function [Secret].
 	Secret bool
 
 	ExprLocation ExprLocation
 }
 
-// ExprLocation is where an expression stands: what messages about it need besides the expression. It does not hold on
-// to the text of the file, unless the expression continues on further lines. The zero value is no place.
+// ExprLocation is the location of an expression in its file. [ExprLocation.Problem] returns the position of a byte of
+// the expression. It keeps the text of the file in memory only if the expression has continuation lines. The zero
+// value is no location.
 type ExprLocation struct {
 	file   string
 	line   int
-	before string // the expression, in its line
-	joined *line  // an expression on several lines, which is its end; else nil
+	before string // the part of the line before the expression
+	joined *line  // for an expression with continuation lines: its line, which ends with the expression; else nil
 }
 
 func newExprLocation(file string, l line, expr string) ExprLocation {
@@ -42,8 +42,8 @@ func newExprLocation(file string, l line, expr string) ExprLocation {
 	return ExprLocation{file: file, line: part.number, before: strings.Clone(part.source[:column-1])}
 }
 
-// Problem has the place of a byte of the expression, and no message yet: the place behind its last byte for any offset from
-// len(expr) on, that of its first for a negative one.
+// Problem returns a Problem without a message, at a byte offset of the expression. expr must be the expression
+// itself. An offset from len(expr) on means the position behind its last byte, a negative one its first byte.
 func (p ExprLocation) Problem(expr string, offset int) *Problem {
 	offset = max(0, min(offset, len(expr)))
 	number, source, column := p.line, p.before+expr, len(p.before)+1+offset

@@ -3,13 +3,12 @@
 //
 //	paths ──Load──► Loaded{Definitions, Problems, Controls, Sources}
 //	                   ▲
-//	                 Accept: the caller's parser judges each expression as its line is read
+//	                 Accept: the caller's parser checks each expression when its line has been read
 //
-//	paths ──Watcher──► what was loaded last is not what the files hold now
+//	paths ──Watcher──► changed(): the files differ from the last load
 //
-// A path list names files and directories, as $PCP_DERIVED_CONFIG does; [DefaultPaths] gives the
-// list to use when none is given. Nothing stops a load: what is wrong becomes a [Problem] with
-// file, line and column, and all the rest is loaded.
+// A path list has files and directories, as $PCP_DERIVED_CONFIG does; [DefaultPaths] returns the usual one. Nothing
+// stops a load: each mistake becomes a [Problem] with file, line and column, and the rest is loaded.
 //
 // # Lines
 //
@@ -25,7 +24,7 @@
 // the next such quote, over several lines if need be; there \x stands for x, and a backslash at
 // the end of a line for nothing. An attribute belongs to a metric that is defined above it.
 //
-// The messages are libpcp's. Where the package reads a file otherwise than libpcp 6.0.3 does:
+// The messages are libpcp's. The package differs from libpcp 6.0.3 as follows:
 //
 //   - a line of blanks is ignored, a last line without newline counts, and a backslash continues
 //     a line as in 7.2.1 (Q-BLANK, Q-CONT in docs/conformance.md)
@@ -35,23 +34,30 @@
 //   - a NUL byte is an error; to libpcp it ends the line
 //   - a name defined again by a later file replaces the earlier definition; libpcp keeps the
 //     first of all. Within one file the first stays here too.
-//   - directories are read in the order of their names, without copies (*.bak) and what editors and
+//   - directories are read in the order of their names, without copies (*.bak) and files that editors and
 //     package managers leave behind
 //   - a path that cannot be read does not end the load
-//   - files that everybody can write are refused
+//   - files that everyone can write are refused
 //
 // # Changes
 //
-// A [Watcher] has the kernel tell of changes in the directories of the files and in the parents of these, looks at the
-// files when there was a change, every minute anyway, and every 10 s while the kernel cannot tell. It
-// compares contents, and leaves files time that look half-written. docs/configuration.md has the rules.
+// A [Watcher] lets the kernel report changes in the directories of the files and in the parents of these. It compares
+// the files with the last load after a change, every minute anyway, and every 10 s while the kernel cannot report all
+// changes. It compares contents, and waits for files that look half-written. docs/configuration.md has the rules.
 //
-//	Run      goroutine of the caller: looks, compares, announces; owns all but what RecordLoad shares
-//	forwardEvents  a goroutine of each notifier: takes what the kernel tells, for fsnotify holds the lock that
-//	         Run needs for a new watch while nobody takes; ends with the notifier, which Run waits for
-//	RecordLoad  from anywhere; mu guards what was loaded and what was announced, and nothing waits under it
+//	state of the watcher     becomes
+//	as loaded                changed, when the content differs
+//	changed                  announced, when it has been the same for some time; as loaded, when the content is back
+//	announced                as loaded by RecordLoad; changed, if the content differs from the announced one by then
 //
-// The package knows nothing of expressions. Only a Watcher starts goroutines and writes a log.
+// Its goroutines and state:
+//
+//	Run             goroutine of the caller    compares and announces; owns the fields of Watcher that have no lock
+//	forwardEvents   one for each notifier      receives events of the kernel, so that fsnotify never holds the lock that
+//	                                           a new watch needs; Run waits for its end
+//	RecordLoad      any goroutine              shares the last load and the announced state with Run, under mu
+//
+// The package does not parse expressions. Only a Watcher starts goroutines and writes a log.
 //
 // Source: pmLoadDerivedConfig(3), inotify(7), docs/language-rules.md 5 and 8.1.
 package config

@@ -1,7 +1,6 @@
 package config
 
-// Limits of what is read. They are far above what people write and keep a wrong file, or a wrong
-// path, from taking all memory.
+// The limits of a load. They are far above what people write. They keep a wrong file or path from taking all memory.
 const (
 	MaxFileSize      = 16 << 20 // bytes of one file
 	MaxTotalSize     = 64 << 20 // bytes of all files of a load

@@ -6,14 +6,14 @@ import (
 	"pmdaderived/internal/blank"
 )
 
-// line is a line as its meaning counts: physical lines that end in a backslash are joined.
+// line is a logical line: physical lines that end in a backslash are joined with the next one.
 type line struct {
 	text    string
 	parts   []part
-	tooLong bool // over a limit: text is only the beginning
+	tooLong bool // text is over a limit, and is only the beginning
 }
 
-// part says where a stretch of a line's text comes from. It ends where the next part begins.
+// part says where a part of a line's text comes from. It ends where the next part begins.
 type part struct {
 	at     int    // offset of its first byte in the line's text
 	number int    // of the physical line, from 1
@@ -22,8 +22,8 @@ type part struct {
 	source string // the physical line, without its end
 }
 
-// locate returns the physical line of an offset of the text and its column there. The offset may
-// be the text's length.
+// locate returns the part at an offset of the text, and the column in its physical line. The offset may be the length
+// of the text.
 func (l line) locate(offset int) (p part, column int) {
 	p = l.parts[0]
 	for _, next := range l.parts[1:] {
@@ -35,24 +35,24 @@ func (l line) locate(offset int) (p part, column int) {
 	return p, p.column + offset - p.at
 }
 
-// skipBlanks returns the offset of the first byte of the text, from offset on, that is not blank.
+// skipBlanks returns the first offset from offset on that is not a blank.
 func (l line) skipBlanks(offset int) int {
 	return blank.Skip(l.text, offset)
 }
 
-// scanner cuts a file into lines.
+// scanner splits a file into lines.
 type scanner struct {
 	text   string
 	pos    int // of the next byte
 	number int // of the physical line that pos is in, from 1
-	start  int // of that line
+	start  int // of that line, a byte offset
 }
 
 const byteOrderMark = "\ufeff"
 
 func (s *scanner) atEnd() bool { return s.pos >= len(s.text) }
 
-// line returns what is left of the current line, with its continuations, and goes behind it.
+// line returns the rest of the current line with its continuations, and moves behind it.
 func (s *scanner) line() line {
 	first, more := s.physical()
 	l := line{parts: []part{first}}
@@ -86,8 +86,8 @@ func (s *scanner) line() line {
 	return l
 }
 
-// physical returns what is left of the current physical line and goes behind it; more says that
-// the line ends in a backslash and a newline.
+// physical returns the rest of the current physical line, and moves behind it. more: the line ends in a backslash and
+// a newline.
 func (s *scanner) physical() (p part, more bool) {
 	end := len(s.text)
 	next := end
@@ -108,15 +108,15 @@ func (s *scanner) physical() (p part, more bool) {
 	return p, more
 }
 
-// rewind goes back to a column of a physical line.
+// rewind moves back to a column of a physical line.
 func (s *scanner) rewind(to part, column int) {
 	s.pos = to.start + column - 1
 	s.number = to.number
 	s.start = to.start
 }
 
-// quoted reads a text in quotes of which the scanner stands on the first, and goes behind the
-// last. Without a last quote it goes to the end of the file, and ok is false.
+// quoted returns a text in quotes, and moves behind its last quote. The scanner must be at the first quote. Without a
+// last quote it moves to the end of the file, and ok is false.
 func (s *scanner) quoted() (text string, ok bool) {
 	quote := s.text[s.pos]
 	s.pos++
@@ -146,7 +146,7 @@ func (s *scanner) quoted() (text string, ok bool) {
 	return "", false
 }
 
-// newline goes behind a line end if the scanner stands on one.
+// newline moves behind a line end, if the scanner is at one, and reports whether it is.
 func (s *scanner) newline() bool {
 	rest := s.text[s.pos:]
 	switch {

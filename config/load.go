@@ -15,39 +15,40 @@ import (
 	"pmdaderived/internal/regular"
 )
 
-// Load reads the files of a path list in order, directories with all files below them. A name that
-// a later file defines again means the later definition; so does a text. Paths that cannot be read
-// are reported and the rest is loaded.
+// Load reads the files of a path list in order, and all files below its directories. accept judges each expression;
+// nil accepts all: see [LoadOptions].Accept. If a later file defines a name or a text again, the later one counts. A
+// path that cannot be read becomes a [Problem] and a [Source] with an error, and the rest is loaded.
 //
-// Whoever can write a file decides what the collector serves, so a file or directory that everybody
-// can write is refused, and one that its group can write is reported.
+// The owner of a file decides what the collector serves. So Load refuses a file or directory that everyone can write
+// to, and warns of one that its group can write to.
 func Load(paths []string, accept func(*Definition) error) Loaded {
 	return LoadOptions{Accept: accept}.Load(paths)
 }
 
-// LoadOptions says how path lists are read, beyond [Load].
+// LoadOptions are the parameters of a load that [Load] has no argument for. The zero value accepts all expressions.
 type LoadOptions struct {
-	// Accept judges an expression when its line has been read; nil takes all. A definition that it returns an error for is
-	// reported with the error's text, at its [Offset] of Expr, and does not exist for what follows.
+	// Accept is called for each definition when its line has been read; nil accepts all. If it returns an error, the
+	// definition does not exist for the rest of the load, and the error becomes a Problem, at the error's [Offset] in
+	// Expr.
 	Accept func(*Definition) error
 
-	// DisplayName returns what a file or directory is called in all that is loaded, by its path. nil: its path.
+	// DisplayName returns the name of a file or directory in everything that is loaded, by its path. nil: the path.
 	DisplayName func(path string) string
 
-	// MissingSeverity is how grave it is that a component of the path list does not exist.
+	// MissingSeverity is the severity of a component of the path list that does not exist.
 	MissingSeverity Severity
 }
 
-// Load is [Load] this way.
+// Load reads a path list as the function [Load] does, with these options.
 func (o LoadOptions) Load(paths []string) Loaded {
 	l := &loader{LoadOptions: o, names: map[string]*namedDefinition{}}
 	l.loadPaths(paths)
 	return l.finish()
 }
 
-// Covers reports whether the load saw all that a file holds, with the file's path as in
-// Position.File. A file that is gone is covered: it holds nothing. One that could not be read, is
-// below a directory that could not be read, or was not read to its end is not.
+// Covers reports whether the load has read everything in a file. file is a path as in Position.File. A file that does
+// not exist is covered, since it has nothing. A file is not covered if it or a directory above it could not be read,
+// or if it was not read to its end.
 func (l *Loaded) Covers(file string) bool {
 	for _, s := range l.Sources {
 		if !s.Incomplete && (s.Err == nil || errors.Is(s.Err, fs.ErrNotExist)) {
@@ -60,19 +61,19 @@ func (l *Loaded) Covers(file string) bool {
 	return true
 }
 
-// loader collects what the files of a load hold.
+// loader has the state of one load.
 type loader struct {
 	LoadOptions
-	scanning   bool // files are read and not understood
+	scanning   bool // files are read but not parsed
 	out        Loaded
 	names      map[string]*namedDefinition
-	generation int // of the file being read, from 1
+	generation int // number of the file that is being read, from 1
 	files      int
-	size       int64           // bytes read
-	closedDirs map[string]bool // folders that not everybody can get through, as far as they have been looked at
+	size       int64           // bytes that have been read
+	closedDirs map[string]bool // cache of isClosed
 }
 
-// namedDefinition is the definition that a name means so far, and who gave it and its texts.
+// namedDefinition is the last definition of a name, with the file that it and its texts come from.
 type namedDefinition struct {
 	definition    *Definition
 	generation    int
@@ -84,7 +85,7 @@ type origin struct {
 	pos        Position
 }
 
-// name is what a file or directory is called.
+// name returns the displayed name of a file or directory.
 func (l *loader) name(path string) string {
 	if l.DisplayName == nil {
 		return path
@@ -92,9 +93,10 @@ func (l *loader) name(path string) string {
 	return l.DisplayName(path)
 }
 
-// finish drops the definitions that later ones replace.
+// finish removes the definitions that later ones replace.
 func (l *loader) finish() Loaded {
-	l.out.Definitions = slices.DeleteFunc(l.out.Definitions, func(d *Definition) bool { return l.names[d.Name].definition != d })
+	replaced := func(d *Definition) bool { return l.names[d.Name].definition != d }
+	l.out.Definitions = slices.DeleteFunc(l.out.Definitions, replaced)
 	return l.out
 }
 
@@ -133,8 +135,8 @@ var (
 	errLinkedCycle   = errors.New("symbolic link to a directory that contains it")
 )
 
-// loadDirectory loads all files below a directory, sorted by name; above are the directories that it
-// is in, as far as they belong to the load.
+// loadDirectory loads all files below a directory, sorted by name. above has the directories of the load that it is
+// in.
 func (l *loader) loadDirectory(path string, info os.FileInfo, above []os.FileInfo) {
 	for _, dir := range above {
 		if os.SameFile(dir, info) {
@@ -167,7 +169,7 @@ func (l *loader) loadDirectory(path string, info os.FileInfo, above []os.FileInf
 		info, err := os.Stat(name)
 		switch {
 		case err != nil:
-			if _, gone := os.Lstat(name); gone == nil { // else it was removed meanwhile
+			if _, gone := os.Lstat(name); gone == nil { // otherwise it was removed after ReadDir
 				l.reportUnread(name, Error, err)
 			}
 		case info.IsDir():
@@ -191,7 +193,7 @@ func (l *loader) loadFile(path string) {
 	l.addFile(l.name(path), text, info.ModTime(), l.isSecret(path, info))
 }
 
-// addFile takes the text of a file.
+// addFile adds the text of a file and its Source.
 func (l *loader) addFile(path string, text []byte, modified time.Time, secret bool) {
 	source := Source{
 		Path: path, Size: int64(len(text)), ModTime: modified, Sum: sha256.Sum256(text), Secret: secret,
@@ -229,7 +231,8 @@ func (l *loader) readFile(path string) ([]byte, os.FileInfo, error) {
 	return text, info, err
 }
 
-// ReadFile reads a regular file that is no larger than MaxFileSize.
+// ReadFile returns the content of a regular file of at most MaxFileSize bytes. For another file it returns an
+// *fs.PathError, without waiting, as a named pipe would make it.
 func ReadFile(path string) ([]byte, error) {
 	text, err := regular.Read(path, MaxFileSize+1)
 	if err == nil && len(text) > MaxFileSize {
@@ -238,7 +241,7 @@ func ReadFile(path string) ([]byte, error) {
 	return text, err
 }
 
-// checkWritable reports who can write a file or directory, and returns why it may not be read.
+// checkWritable reports a file or directory that its group can write to. It returns an error if everyone can.
 func (l *loader) checkWritable(path string, info os.FileInfo) error {
 	mode := info.Mode().Perm()
 	if mode&0o002 != 0 {
@@ -250,17 +253,17 @@ func (l *loader) checkWritable(path string, info os.FileInfo) error {
 	return nil
 }
 
-// reportUnread reports a file or directory that was not read.
+// reportUnread adds the Source and the Problem of a file or directory that was not read.
 func (l *loader) reportUnread(path string, severity Severity, err error) {
 	l.out.Sources = append(l.out.Sources, Source{Path: l.name(path), Err: err})
 	l.reportFile(path, severity, "unread", err)
 }
 
-// reportFile reports a file or directory as a whole.
+// reportFile adds a Problem with a file or directory as a whole.
 func (l *loader) reportFile(path string, severity Severity, code string, err error) {
 	reason := err
 	if pathError, ok := errors.AsType[*fs.PathError](err); ok {
-		reason = pathError.Err // the path is in front already
+		reason = pathError.Err // without the path, which Position.File has
 	}
 	path = l.name(path)
 	l.out.Problems = append(l.out.Problems, &Problem{

@@ -5,34 +5,34 @@ import (
 	"time"
 )
 
-// Loaded is what a path list holds. Nothing changes it once Load has returned it.
+// Loaded is the result of a load. Nothing changes it after Load has returned it.
 type Loaded struct {
 	Definitions []*Definition // in the order of the files, each name once
 	Problems    []*Problem    // in the order of the files
 	Controls    []Control
-	Sources     []Source // files that were read, files and directories that could not be
+	Sources     []Source // files that were read, and paths that could not be read
 }
 
-// Control is a line "#control option=value". PCP 7.2.1 introduced them; to older versions they are
-// comments. What an option means, and whether it exists, is the caller's business.
+// Control is a line "#control option=value". PCP 7.2.1 introduced these lines; older versions read them as comments.
+// The caller decides which options exist and what they mean.
 type Control struct {
 	Option, Value string
 	Pos           Position // of the option
 }
 
-// Source is a file that was read, or a path that could not be.
+// Source is a file that was read, or a path that could not be read.
 type Source struct {
-	Path    string
-	Size    int64 // bytes
+	Path    string // as in Position.File
+	Size    int64  // bytes
 	ModTime time.Time
-	Sum     [sha256.Size]byte // of the content
+	Sum     [sha256.Size]byte // SHA-256 of the content
 
-	// Err says why nothing was read. Incomplete says that reading ended early, because of a
-	// limit or a quoted text that never ends: definitions further down were not seen.
+	// Err is the reason why nothing was read; nil: it was read. Incomplete: reading ended early, because of a limit or a
+	// quoted text without end, so that later definitions are missing.
 	Err        error
 	Incomplete bool
 
-	Secret bool // not everybody may read it
+	Secret bool // not everyone can read it: see [Secret]
 
-	openEnd bool // the last line has no newline, or there is no line at all
+	openEnd bool // the file is empty, or its last line has no newline
 }

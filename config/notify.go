@@ -13,14 +13,14 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// kernel tells of changes in directories, without those below: fsnotify.Watcher, or a test.
+// kernel reports changes in directories, without those below: an fsnotify.Watcher, or a test.
 type kernel interface {
 	Add(dir string) error
 	Remove(dir string) error
 	Close() error
 }
 
-// eventSource is a kernel with what it tells.
+// eventSource is a kernel with its channels of events and errors.
 type eventSource struct {
 	kernel
 	events <-chan fsnotify.Event
@@ -35,12 +35,13 @@ func openEventSource() (eventSource, error) {
 	return eventSource{kernel: w, events: w.Events, errors: w.Errors}, nil
 }
 
-// notifier follows the places of a path list through the kernel.
+// notifier calls wakeRun when the kernel reports a change that concerns a path list. Its goroutine runs
+// forwardEvents. The other methods belong to one goroutine.
 type notifier struct {
 	eventSource
-	wakeRun func()                    // called from a goroutine of its own for every event that matters
-	dirs    atomic.Pointer[watchDirs] // what matters
-	done    chan struct{}             // closed when nothing comes any more
+	wakeRun func()                    // called from the goroutine of the notifier
+	dirs    atomic.Pointer[watchDirs] // the directories of the last watch
+	done    chan struct{}             // closed when forwardEvents has ended
 }
 
 func newNotifier(f eventSource, tell func()) *notifier {
@@ -50,14 +51,14 @@ func newNotifier(f eventSource, tell func()) *notifier {
 	return n
 }
 
-// close ends the notifier and waits for it.
+// close ends the notifier, and waits for its goroutine.
 func (n *notifier) close() {
-	_ = n.Close() // nothing is lost with it
+	_ = n.Close() // an error loses nothing
 	<-n.done
 }
 
-// forwardEvents takes events as they come, whatever the owner of the notifier is doing: while fsnotify waits
-// for somebody to take an error it may hold the lock that Add and Remove need.
+// forwardEvents receives all events at once, even while watch is running: fsnotify may hold the lock that Add and
+// Remove need until an error has been received.
 func (n *notifier) forwardEvents() {
 	defer close(n.done)
 	for {
@@ -73,13 +74,13 @@ func (n *notifier) forwardEvents() {
 			if !ok {
 				return
 			}
-			n.wakeRun() // events were lost: whatever they were about is looked at
+			n.wakeRun() // events were lost, and may have concerned any file
 		}
 	}
 }
 
-// follow has the kernel watch the places that a path list has now. If these change meanwhile, it tells. It returns
-// the first error that leaves a place unwatched.
+// watch makes the kernel watch the directories that decide the content of a path list now. If they change in the
+// meantime, it calls wakeRun. It returns the first error that leaves a directory unwatched.
 func (n *notifier) watch(paths []string) error {
 	all := findWatchDirs(paths)
 	before := n.dirs.Swap(&all)
@@ -90,7 +91,7 @@ func (n *notifier) watch(paths []string) error {
 	}
 	var failed error
 	for _, dir := range slices.Sorted(maps.Keys(all)) { // in order, so that the first error is the same the next time
-		// Also those watched already: another directory may have come in the place of the former.
+		// Add also those that are watched already: another directory may have their path now.
 		err := n.Add(dir)
 		if err != nil && failed == nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 			failed = &fs.PathError{Op: "watch", Path: dir, Err: err}

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// SplitPaths cuts a path list at its colons. An empty list has no component, and a colon at the
-// end begins none; any other empty component stays, for Load to report.
+// SplitPaths splits a path list at its colons. An empty list has no components, and a colon at the end adds none.
+// Another empty component stays in the list, and Load reports it.
 func SplitPaths(list string) []string {
 	if list == "" {
 		return nil
@@ -15,9 +15,9 @@ func SplitPaths(list string) []string {
 	return strings.Split(strings.TrimSuffix(list, ":"), ":")
 }
 
-// DefaultPaths returns the path list that is used when none is given: the definitions that PCP
-// ships, which its own clients load by default too, those that come with the agent, then the site's
-// own. The agent's have a directory of their own: clients could not read all of them.
+// DefaultPaths returns the path list for no other choice: the definitions that PCP ships, those that come with the
+// agent, and those of the site. PCP's clients load the first ones by themselves. The agent's definitions have a
+// directory of their own, because clients could not read all of them.
 func DefaultPaths(conf PCPConf) []string {
 	return []string{
 		filepath.Join(conf.VarDir, "config", "derived"),
@@ -26,23 +26,22 @@ func DefaultPaths(conf PCPConf) []string {
 	}
 }
 
-// Shipped reports whether a file found by the default path list is where PCP and the agent have theirs. A site may have put
-// its own there, too.
+// Shipped reports whether a file is in the directories of [DefaultPaths] for definitions of PCP or of the agent. A
+// site may have added files there.
 func Shipped(conf PCPConf, file string) bool {
 	paths := DefaultPaths(conf)
 	return slices.ContainsFunc(paths[:len(paths)-1], func(dir string) bool { return strings.HasPrefix(file, dir+"/") })
 }
 
-// ReadByClients reports whether a file is where PCP's clients look by themselves for definitions that they compute.
+// ReadByClients reports whether a file is in the directory from which PCP's clients load definitions by themselves.
 func ReadByClients(conf PCPConf, file string) bool {
 	return strings.HasPrefix(file, DefaultPaths(conf)[0]+"/")
 }
 
-// isSkipped reports whether a file or directory in a directory is left out because of its name, without definitions: tests
-// of definitions, which lie beside them, copies that people keep, and what nobody put there on purpose: what editors,
-// package managers and NFS leave behind, Kubernetes' ..data, and what Ansible renames when it is written. Because later
-// files replace definitions of earlier ones, an old copy beside a file would win over it. Other hidden files are read, as
-// libpcp does.
+// isSkipped reports whether a file or directory in a directory is skipped because of its name: unit tests of
+// definitions, copies that people keep, and files that editors, package managers, NFS, Kubernetes and Ansible leave
+// behind. A skipped copy would otherwise replace the definitions of the original, since later files win. Other hidden
+// files are read, as libpcp does.
 func isSkipped(name string) bool {
 	patterns := []string{
 		"..*", ".#*", ".nfs*", ".ansible_tmp*", "#", "#*#",

@@ -12,18 +12,18 @@ import (
 	"pmdaderived/internal/blank"
 )
 
-// PCPConf holds those of PCP's configuration variables that the agent needs. Source: pcp.conf(5).
+// PCPConf has the variables of PCP's configuration that the agent needs. Source: pcp.conf(5).
 type PCPConf struct {
-	VarDir     string // PCP_VAR_DIR: what PCP keeps for one host
-	SysconfDir string // PCP_SYSCONF_DIR: what the administrator edits
+	VarDir     string // PCP_VAR_DIR: PCP's files of this host
+	SysconfDir string // PCP_SYSCONF_DIR: files that the administrator edits
 	RunDir     string // PCP_RUN_DIR: pmcd's socket
 	LogDir     string // PCP_LOG_DIR
 	TmpDir     string // PCP_TMP_DIR: MMV files
-	FileTmpDir string // the same without regard to the environment, which the module speed does not read
-	PMCDConf   string // PCP_PMCDCONF_PATH: the file with pmcd's agents
+	FileTmpDir string // PCP_TMP_DIR without the environment, which the module speed ignores
+	PMCDConf   string // PCP_PMCDCONF_PATH: the list of pmcd's agents
 	User       string // PCP_USER: the account of daemons
 	Group      string // PCP_GROUP
-	Version    string // PCP_VERSION: of what is installed; empty: not known
+	Version    string // PCP_VERSION: the installed version; "": not known
 
 	// InDomConfig is the file that says which instance domains are equivalent: $PCP_INDOM_CONFIG, else
 	// pcp/indom.conf below PCP_ETC_DIR. It need not exist. Source: __pmEquivInDom(3), where the latter has
@@ -34,9 +34,9 @@ type PCPConf struct {
 // pcpConfFile is read unless $PCP_CONF names another file.
 const pcpConfFile = "/etc/pcp.conf"
 
-// ReadPCPConf finds each variable in the environment, else in the file that $PCP_CONF names, else
-// takes Debian's value. An empty variable counts as absent. Without $PCP_CONF the file is
-// /etc/pcp.conf and need not exist. An error is about the file; the values are usable even then.
+// ReadPCPConf returns the value of each variable in the environment, else in the file that $PCP_CONF names, else
+// Debian's value. An empty variable counts as missing. Without $PCP_CONF the file is /etc/pcp.conf, and it need not
+// exist. An error is about the file. The values can be used even with an error.
 func ReadPCPConf(getenv func(string) string) (PCPConf, error) {
 	var conf PCPConf
 	var etc string
@@ -66,8 +66,8 @@ func ReadPCPConf(getenv func(string) string) (PCPConf, error) {
 	return conf, err
 }
 
-// NotReady reports whether the line of pmcd.conf for the agent of a domain has the word notready. With it pmcd
-// forwards no request before the agent has sent PM_ERR_PMDAREADY. A file that cannot be read has no such line.
+// NotReady reports whether the line of pmcd.conf for the agent of a domain has the word notready. Then pmcd forwards
+// no request before the agent has sent PM_ERR_PMDAREADY. NotReady returns false if the file cannot be read.
 //
 // Source: pmcd(1).
 func (c PCPConf) NotReady(domain int) bool {
@@ -81,7 +81,8 @@ func (c PCPConf) NotReady(domain int) bool {
 	return false
 }
 
-// readPCPConfFile reads lines PCP_…=VALUE of the file, or of /etc/pcp.conf for "". A value may stand in quotes; a later line wins.
+// readPCPConfFile reads the lines PCP_…=VALUE of a file; path "" means /etc/pcp.conf. Quotes around a value are
+// removed. A later line wins.
 func readPCPConfFile(path string) (map[string]string, error) {
 	text, err := ReadFile(cmp.Or(path, pcpConfFile))
 	switch {

@@ -8,31 +8,31 @@ import (
 	"unicode/utf8"
 )
 
-// Severity says what became of the text that a Problem is about.
+// Severity says what happened to the text that a Problem is about.
 type Severity int
 
 // The severities.
 const (
-	Error   Severity = iota // refused
-	Warning                 // taken, perhaps not as meant
-	Note                    // taken; good to know
+	Error   Severity = iota // it is refused
+	Warning                 // it is accepted, but the author may mean something else
+	Note                    // it is accepted
 )
 
-// String gives "error", "warning" or "note".
+// String returns "error", "warning" or "note".
 func (s Severity) String() string { return [...]string{"error", "warning", "note"}[s] }
 
-// MarshalText makes text and JSON logs agree.
+// MarshalText implements encoding.TextMarshaler, so that logs in text and in JSON agree.
 func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Position is a place in a file. Lines and columns count from 1, columns in bytes; a line of 0
-// means the file as a whole.
+// Position is a position in a file. Lines and columns count from 1, columns in bytes. Line 0 means the file as a
+// whole, column 0 the line as a whole.
 type Position struct {
 	File   string // as named in the path list, or below a directory of it
 	Line   int
 	Column int
 }
 
-// String gives "file:line:column", or as much of it as there is.
+// String returns "file:line:column", without the parts that are 0.
 func (p Position) String() string {
 	switch {
 	case p.Line == 0:
@@ -43,29 +43,30 @@ func (p Position) String() string {
 	return p.File + ":" + strconv.Itoa(p.Line) + ":" + strconv.Itoa(p.Column)
 }
 
-// Problem is something to tell the author of a file. It is an error, whatever its severity.
+// Problem is a message for the author of a file. It implements error, whatever its severity.
 type Problem struct {
 	Pos      Position
 	Severity Severity
 	Msg      string
 
-	// Line is the source line of Pos and Caret a line with a caret to show below it; both are
-	// empty where Pos has no line. They are fit for a terminal: bytes that are not printable
-	// UTF-8 are replaced, and of a very long line only the part around the caret is there.
+	// Line is the source line of Pos, and Caret a line with a caret to show below it. Both are empty if Pos has no line.
+	// They are fit for a terminal: bytes that are not printable UTF-8 are replaced, and a very long line is cut around the
+	// caret.
 	Line, Caret string
 
-	Code string // kind of warning or note, "" for some errors; it stays what it is: people silence them by it
-	Name string // of the definition concerned, if any
+	Code string // kind of warning or note, "" for some errors; never changes, since people silence problems by it
+	Name string // of the definition; "": the problem is not in a definition
 	Path string // of the file or directory that was not read, if that is the problem
 
-	// Replaced is the place of what the definition or text at Pos takes the place of; its File is empty if that is not
-	// the problem.
+	// Replaced is the position of the former definition or text, if the problem is that the one at Pos replaces it;
+	// otherwise its File is empty.
 	Replaced Position
 
-	Err error // the reason behind Msg, if there is one: what Accept returned, an *fs.PathError
+	Err error // the cause: the error of Accept, or an *fs.PathError; may be nil
 }
 
-// Error gives "file:line:column: message" and, if there is one, the source line with its caret.
+// Error returns "file:line:column: message" and, if there are any, the source line and its caret on lines of their
+// own.
 func (p *Problem) Error() string {
 	text := p.Pos.String() + ": " + p.Msg
 	if p.Caret != "" {
@@ -77,8 +78,8 @@ func (p *Problem) Error() string {
 // Unwrap returns Err.
 func (p *Problem) Unwrap() error { return p.Err }
 
-// Excerpt makes a source line and a column of it, counted in bytes from 1, fit for a terminal, as in
-// [Problem].
+// Excerpt returns a source line, and a line with a caret below a column of it, for a terminal, as Line and Caret of
+// [Problem]. column counts bytes from 1.
 func Excerpt(source string, column int) (line, caret string) {
 	const cut = "…"
 	at := max(0, min(column-1, len(source)))
@@ -99,7 +100,8 @@ func Excerpt(source string, column int) (line, caret string) {
 	return line, caret
 }
 
-// Caret is a line with a caret to show below a text, at a byte of it. It has the tabs of the text, so it fits at any tab width.
+// Caret returns a line with a caret to show below a text, at a byte offset. It has the tabs of the text, so it fits
+// at any tab width.
 func Caret(text string, offset int) string {
 	var b strings.Builder
 	for i, r := range text {
@@ -114,7 +116,8 @@ func Caret(text string, offset int) string {
 	return b.String() + "^"
 }
 
-// Offset is the place in an expression that an error is about, if it has or wraps one that has a method Offset; else 0.
+// Offset returns the byte offset in an expression that an error is about: the result of the method Offset that the
+// error, or one that it wraps, has. It returns 0 without such a method.
 func Offset(err error) int {
 	if at, ok := errors.AsType[interface {
 		error
@@ -125,7 +128,8 @@ func Offset(err error) int {
 	return 0
 }
 
-// Clip makes a text that a message quotes fit for a terminal.
+// Clip returns a text for a message on a terminal: at most 2,000 bytes of it, with characters that are not printable
+// replaced.
 func Clip(s string) string {
 	if len(s) > maxShown {
 		s = s[:maxShown] + "…"
@@ -133,9 +137,9 @@ func Clip(s string) string {
 	return strings.Map(printable, s)
 }
 
-// Printable writes what is not printable in a text as Go does, such as \n, \x1b or \xff, but leaves tabs: it is for names of
-// files, which may have any bytes, and for what is said in one line. Different texts stay different, unless they have
-// backslashes.
+// Printable returns a text with everything that is not printable written as in Go, such as \n, \x1b or \xff, except
+// tabs. It is for names of files, which may have any bytes, and for messages of one line. Different texts without
+// backslashes stay different.
 func Printable(text string) string {
 	odd := func(r rune) bool { return r != '\t' && !unicode.IsPrint(r) }
 	if utf8.ValidString(text) && !strings.ContainsFunc(text, odd) {
@@ -154,7 +158,7 @@ func Printable(text string) string {
 	return b.String()
 }
 
-// printable replaces what would move a terminal's cursor or hide itself.
+// printable replaces characters that would control a terminal or be invisible.
 func printable(r rune) rune {
 	if r != '\t' && !unicode.IsPrint(r) {
 		return unicode.ReplacementChar

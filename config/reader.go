@@ -17,15 +17,16 @@ type reader struct {
 	scan     scanner
 	problems int
 	complete bool
-	secret   bool     // not everybody may read the file
-	ignored  []string // codes that the comments right above name
+	secret   bool     // not everyone can read the file
+	ignored  []string // codes in the comments directly above
 }
 
-// readDefinitions reads the text of a file and reports whether it got to the end.
+// readDefinitions reads the text of a file, and reports whether it reached the end.
 func (l *loader) readDefinitions(file, text string, secret bool) (complete bool) {
 	l.generation++
 	r := reader{
-		loader: l, file: file, scan: scanner{text: strings.TrimPrefix(text, byteOrderMark), number: 1}, complete: true, secret: secret,
+		loader: l, file: file, scan: scanner{text: strings.TrimPrefix(text, byteOrderMark), number: 1},
+		complete: true, secret: secret,
 	}
 	for r.complete && !r.scan.atEnd() {
 		r.readLine(r.scan.line())
@@ -33,7 +34,7 @@ func (l *loader) readDefinitions(file, text string, secret bool) (complete bool)
 	return r.complete
 }
 
-// readLine reads a line. The order of the checks is libpcp's.
+// readLine reads a line with its continuations. The order of the checks is libpcp's.
 func (r *reader) readLine(l line) {
 	if strings.HasPrefix(l.text, "#") {
 		r.readComment(l)
@@ -90,12 +91,14 @@ func (r *reader) readDefinition(l line, name string, start, equals int, ignored 
 		}
 	}
 	d := &Definition{
-		Name: name, Pos: r.position(l, start), Expr: expr, Ignored: ignored, Secret: r.secret, ExprLocation: newExprLocation(r.file, l, expr),
+		Name: name, Pos: r.position(l, start), Expr: expr, Ignored: ignored, Secret: r.secret,
+		ExprLocation: newExprLocation(r.file, l, expr),
 	}
 
 	old := r.names[name]
 	if old != nil && old.generation == r.generation {
-		r.reportError(l, start, name, "Duplicate global derived metric name (first defined in line %d)", old.definition.Pos.Line)
+		r.reportError(l, start, name, "Duplicate global derived metric name (first defined in line %d)",
+			old.definition.Pos.Line)
 		return
 	}
 	if old == nil && len(r.names) >= MaxDefinitions {
@@ -111,7 +114,9 @@ func (r *reader) readDefinition(l line, name string, start, equals int, ignored 
 	}
 	if old != nil && (old.definition.Pos != d.Pos || old.definition.Expr != d.Expr) {
 		msg := "replaces the definition at " + old.definition.Pos.String()
-		r.reportProblem(l, start, &Problem{Severity: Note, Code: "replaced-definition", Msg: msg, Name: name, Replaced: old.definition.Pos})
+		r.reportProblem(l, start, &Problem{
+			Severity: Note, Code: "replaced-definition", Msg: msg, Name: name, Replaced: old.definition.Pos,
+		})
 	}
 	r.names[name] = &namedDefinition{definition: d, generation: r.generation}
 	r.out.Definitions = append(r.out.Definitions, d)
@@ -123,8 +128,8 @@ func (r *reader) reportRefused(l line, exprAt int, d *Definition, err error) {
 	r.reportProblem(l, exprAt+offset, &Problem{Msg: cmp.Or(err.Error(), "syntax error"), Name: d.Name, Err: err})
 }
 
-// checkText looks for bytes that cannot be sent or shown and returns the offset of the first. Texts
-// travel as C strings, so a NUL is an error; other encodings than UTF-8 work with some clients.
+// checkText returns the first problem of a text that is sent to clients, with its offset: a NUL byte is an error,
+// since the protocol has C strings; invalid UTF-8 is a warning, since some clients can show it.
 func checkText(text string) (offset int, p *Problem) {
 	if n := strings.IndexByte(text, 0); n >= 0 {
 		return n, &Problem{Msg: "NUL byte"}
@@ -148,14 +153,20 @@ const (
 // readComment reads a line that begins with #.
 func (r *reader) readComment(l line) {
 	if len(l.parts) > 1 {
-		r.reportProblem(l, l.parts[1].at, &Problem{Severity: Note, Code: "continued-comment", Msg: "this line is part of the comment above, which ends in a backslash"})
+		r.reportProblem(l, l.parts[1].at, &Problem{
+			Severity: Note, Code: "continued-comment",
+			Msg: "this line is part of the comment above, which ends in a backslash",
+		})
 	}
 	codes, ok := strings.CutPrefix(strings.TrimLeft(l.text[1:], blank.All), ignoreWord)
 	if ok && (codes == "" || blank.Is(codes[0])) {
 		if strings.Trim(codes, blank.All) == "" {
-			r.reportProblem(l, len(l.text), &Problem{Severity: Note, Code: "ignored-nothing", Msg: "no code follows pmdaderived:ignore"})
+			r.reportProblem(l, len(l.text), &Problem{
+				Severity: Note, Code: "ignored-nothing", Msg: "no code follows pmdaderived:ignore",
+			})
 		}
-		r.ignored = append(r.ignored, strings.FieldsFunc(strings.Clone(codes), func(c rune) bool { return c == ',' || strings.ContainsRune(blank.All, c) })...)
+		separates := func(c rune) bool { return c == ',' || strings.ContainsRune(blank.All, c) }
+		r.ignored = append(r.ignored, strings.FieldsFunc(strings.Clone(codes), separates)...)
 		return
 	}
 	rest, ok := strings.CutPrefix(l.text, controlWord)
@@ -167,7 +178,9 @@ func (r *reader) readComment(l line) {
 	option = strings.Trim(option, blank.All)
 	value = strings.Trim(value, blank.All)
 	if !ok || option == "" || strings.ContainsAny(option, blank.All) || l.tooLong {
-		r.reportProblem(l, at, &Problem{Severity: Note, Code: "control-line", Msg: "control line without option=value is treated as a comment"})
+		r.reportProblem(l, at, &Problem{
+			Severity: Note, Code: "control-line", Msg: "control line without option=value is treated as a comment",
+		})
 		return
 	}
 	r.out.Controls = append(r.out.Controls, Control{Option: option, Value: value, Pos: r.position(l, at)})
@@ -178,7 +191,7 @@ func (r *reader) position(l line, offset int) Position {
 	return Position{File: r.file, Line: part.number, Column: column}
 }
 
-// reportError adds an error at an offset of a line's text; name is that of the definition, if any.
+// reportError adds an error at an offset of a line's text. name is the definition; "": none.
 func (r *reader) reportError(l line, offset int, name, format string, args ...any) {
 	r.reportProblem(l, offset, &Problem{Msg: fmt.Sprintf(format, args...), Name: name})
 }
@@ -190,7 +203,10 @@ func (r *reader) reportProblem(l line, offset int, p *Problem) {
 		return
 	}
 	if r.problems == MaxProblems {
-		p = &Problem{Severity: Note, Code: "more-problems", Msg: fmt.Sprintf("more than %d problems in this file; the rest is not shown", MaxProblems-1)}
+		p = &Problem{
+			Severity: Note, Code: "more-problems",
+			Msg: fmt.Sprintf("more than %d problems in this file; the rest is not shown", MaxProblems-1),
+		}
 	}
 	at, column := l.locate(offset)
 	p.Pos = Position{File: r.file, Line: at.number, Column: column}

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// Secret reports whether not everybody may read the file at path: by its own mode, or that of a folder on the way to
-// it. Of what cannot be told so it is.
+// Secret reports whether some users cannot read the file at path, because of its mode or that of a directory above
+// it. It returns true if this cannot be determined. A symbolic link does not hide its target.
 func Secret(path string) bool {
 	info, err := os.Stat(path)
 	return err != nil || (&loader{}).isSecret(path, info)
@@ -20,7 +20,7 @@ func (l *loader) isSecret(path string, info fs.FileInfo) bool {
 	}
 	if entry, err := os.Lstat(path); err != nil {
 		return true
-	} else if entry.Mode()&fs.ModeSymlink != 0 { // it can be reached without the link
+	} else if entry.Mode()&fs.ModeSymlink != 0 { // users can reach the target without the link
 		if path, err = filepath.EvalSymlinks(path); err != nil {
 			return true
 		}
@@ -28,7 +28,7 @@ func (l *loader) isSecret(path string, info fs.FileInfo) bool {
 	return l.isClosed(filepath.Dir(path))
 }
 
-// isClosed reports whether not everybody can get through a folder, or one of those above.
+// isClosed reports whether some users cannot search a directory, or one of those above.
 func (l *loader) isClosed(dir string) bool {
 	const searchable = 0o001
 	if is, known := l.closedDirs[dir]; known {

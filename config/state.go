@@ -9,14 +9,14 @@ import (
 	"syscall"
 )
 
-// fileState is what the files of a path list held at one moment, as far as it makes a difference to Load.
+// fileState is the content of the files of a path list at one moment, as far as it matters to Load.
 type fileState struct {
-	digest    [sha256.Size]byte // of all that follows and of the problems with files as a whole
-	sources   map[string]Source // by Path, made printable
-	transient bool              // something could not be read for a reason that goes away without a trace
+	digest    [sha256.Size]byte // of everything else, and of the problems with files as a whole
+	sources   map[string]Source // by Path in printable form
+	transient bool              // something could not be read for a reason that ends without an event
 }
 
-// scanFiles finds the state that Load would see now.
+// scanFiles returns the state that Load would find now.
 func scanFiles(paths []string) fileState {
 	l := &loader{scanning: true}
 	l.loadPaths(paths)
@@ -46,16 +46,16 @@ func (l *Loaded) state() fileState {
 	return s
 }
 
-// isTransient reports whether an attempt to read failed because the system was short of something, or
-// somebody had a lease on the file. When that is over, no event tells.
+// isTransient reports whether reading failed because the system was short of something, or because of a lease on the
+// file. No event tells when that ends.
 func isTransient(err error) bool {
 	errno, ok := errors.AsType[syscall.Errno](err)
-	return ok && slices.Contains([]syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EIO, syscall.EAGAIN}, errno)
+	transient := []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EIO, syscall.EAGAIN}
+	return ok && slices.Contains(transient, errno)
 }
 
-// halfWritten reports whether now may be a moment in the middle of a change from before: a file that
-// is gone or has become shorter may be one that is written anew, one whose last line has no end may
-// not have come to its end.
+// halfWritten reports whether now may be a moment during a change: a file that is gone or has become shorter may be
+// about to be written again, and a new last line without a newline may be incomplete.
 func halfWritten(before, now fileState) bool {
 	for path, was := range before.sources {
 		if was.Err != nil || was.Size == 0 {

@@ -11,56 +11,57 @@ import (
 )
 
 const (
-	// A change is looked at when nothing has happened for quiet, at the latest delayLimit after the
-	// first event: a deployment is many events, and an endless stream of them must not hide anything.
+	// After an event the files are compared when there has been no other event for quietTime, at the latest delayLimit
+	// after the first one: a deployment causes many events, and an endless stream of events must not hide a change.
 	quietTime  = 25 * time.Millisecond
 	delayLimit = time.Second
 
-	// A file that looks half-written is believed when it has stayed the same for settled, at the latest
-	// after patience.
+	// A file that looks half-written counts as complete when it has not changed for settleTime, at the latest after
+	// settleLimit.
 	settleTime  = 750 * time.Millisecond
 	settleLimit = 10 * time.Second
 
-	// slowPoll is how often the files are looked at where the kernel tells of changes: there are changes that
-	// it does not tell of, such as those of other hosts, or a file system mounted over a directory.
+	// slowPoll is the time between polls while the kernel reports changes. It does not report all: not those of other
+	// hosts, nor a file system that is mounted over a directory.
 	slowPoll = time.Minute
 
-	// fastPoll is how often while the kernel cannot tell of all changes, because its limits are exhausted.
+	// fastPoll is the time between polls while the kernel cannot report all changes, because a limit of it is reached.
 	fastPoll = 10 * time.Second
 
-	// retryPoll is how soon files are looked at again that could not be read for a reason that passes.
+	// retryPoll is the time until files are read again after a transient error.
 	retryPoll = time.Second
 )
 
-// Watcher notices that what a path list holds is not what was loaded last.
+// Watcher notices that the content of a path list differs from the last load. Run has a goroutine of the caller; any
+// goroutine may call RecordLoad.
 type Watcher struct {
 	paths      []string
 	log        logrus.FieldLogger
 	openSource func() (eventSource, error)
-	wake       chan struct{} // something has happened
+	wake       chan struct{} // capacity 1: something has happened
 
 	mu        sync.Mutex
-	loaded    fileState  // what was loaded last; guarded by mu
-	announced *fileState // what changed was called for and RecordLoad not yet; guarded by mu
+	loaded    fileState  // the last load; guarded by mu
+	announced *fileState // the state that changed was called for, until the next RecordLoad; guarded by mu
 
 	// The fields below belong to Run.
 	notifier         *notifier
-	candidate        fileState // seen last, and not announced yet
-	candidateSince   time.Time // when candidate was first seen
-	changedSince     time.Time // since when there is something to announce; zero: there is nothing
-	pollReasonLogged bool      // blind has been logged
-	pollReason       string    // why polls are short; "": they are not
+	candidate        fileState // the last state that differs from loaded and is not announced
+	candidateSince   time.Time // when candidate was first found
+	changedSince     time.Time // when the files began to differ; zero: they do not
+	pollReasonLogged bool      // pollReason has been logged
+	pollReason       string    // why the poll is fast; "": the kernel reports all changes
 }
 
-// NewWatcher makes a watcher of a path list as Load takes it. It opens nothing before Run.
+// NewWatcher returns a watcher of a path list as Load takes it. It opens nothing before Run.
 func NewWatcher(paths []string, log logrus.FieldLogger) *Watcher {
 	return &Watcher{paths: paths, log: log, openSource: openEventSource, wake: make(chan struct{}, 1)}
 }
 
-// RecordLoad tells the watcher what has just been loaded, whether because of a change or for another reason.
-// It reports whether to use it: false means that a change was announced and the files have changed
-// again since, perhaps halfway. Then the load is better thrown away; the change is announced again when
-// it is over. It may be called from any goroutine.
+// RecordLoad tells the watcher of a load, which may have any cause. It reports whether the load may be used. It
+// returns false if a change was announced and the files have changed again since: they may be half-written. The
+// caller should discard the load, and Run announces the change again when it is complete. Any goroutine may call
+// RecordLoad. It does not wait.
 func (w *Watcher) RecordLoad(l *Loaded) bool {
 	now := l.state()
 	w.mu.Lock()
@@ -78,18 +79,19 @@ func (w *Watcher) RecordLoad(l *Loaded) bool {
 	return true
 }
 
-// wakeRun makes Run look soon; it does not wait.
+// wakeRun makes Run compare the files soon. It does not wait.
 func (w *Watcher) wakeRun() { wait.Signal(w.wake) }
 
-// Run calls changed whenever the content of the files, or who can write them, is not what RecordLoad was told
-// last, until ctx ends. changed must not wait; it is not called again for the same content before RecordLoad.
+// Run calls changed when the content of the files, or whether everyone can read or write them, differs from the last
+// RecordLoad. It returns when ctx ends. changed must not wait. Run does not call it again for the same content before
+// RecordLoad.
 //
-// Looking costs a read of all files: once for each burst of events that concern them, and at each poll.
+// Each comparison reads all files: once for each burst of events that concern them, and at each poll.
 func (w *Watcher) Run(ctx context.Context, changed func()) {
 	defer w.closeNotifier()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	var since time.Time // the first event since the last look; zero: none
+	var since time.Time // the first event since the last comparison; zero: none
 	for {
 		select {
 		case <-ctx.Done():
@@ -101,19 +103,19 @@ func (w *Watcher) Run(ctx context.Context, changed func()) {
 			}
 			timer.Reset(min(quietTime, since.Add(delayLimit).Sub(now)))
 		case <-timer.C:
-			rest := time.Duration(0)
-			if since.IsZero() { // no silence has been waited for
-				rest = quietTime
+			stable := time.Duration(0)
+			if since.IsZero() { // a poll: no quiet time has passed before it
+				stable = quietTime
 			}
 			since = time.Time{}
-			timer.Reset(w.compareFiles(rest, changed))
+			timer.Reset(w.compareFiles(stable, changed))
 		}
 	}
 }
 
-// compareFiles compares the files with what was loaded, announces a change that has stayed the same for rest,
-// and returns when to look again if nothing happens.
-func (w *Watcher) compareFiles(rest time.Duration, changed func()) time.Duration {
+// compareFiles compares the files with the last load, and announces a change that has been the same for the time
+// stable. It returns the time until the next comparison if nothing happens.
+func (w *Watcher) compareFiles(stable time.Duration, changed func()) time.Duration {
 	poll := w.watchFiles()
 	now, files := time.Now(), scanFiles(w.paths)
 	if files.transient {
@@ -139,10 +141,10 @@ func (w *Watcher) compareFiles(rest time.Duration, changed func()) time.Duration
 		w.candidate, w.candidateSince = files, now
 	}
 	if halfWritten(served, files) {
-		rest = settleTime
+		stable = settleTime
 	}
-	if age := now.Sub(w.candidateSince); age < rest && now.Sub(w.changedSince) < settleLimit {
-		return min(rest-age, poll)
+	if age := now.Sub(w.candidateSince); age < stable && now.Sub(w.changedSince) < settleLimit {
+		return min(stable-age, poll)
 	}
 	w.changedSince = time.Time{}
 	w.mu.Lock()
@@ -152,7 +154,7 @@ func (w *Watcher) compareFiles(rest time.Duration, changed func()) time.Duration
 	return poll
 }
 
-// watchFiles has the kernel tell of changes as far as it can, and returns how often to look besides.
+// watchFiles makes the kernel report changes as far as it can, and returns the time between polls.
 func (w *Watcher) watchFiles() time.Duration {
 	err := w.openNotifier()
 	if err == nil {
@@ -165,7 +167,7 @@ func (w *Watcher) watchFiles() time.Duration {
 	return slowPoll
 }
 
-// logPollReason logs why files have to be looked at often, when that changes.
+// logPollReason logs why the files are polled often, when that changes.
 func (w *Watcher) logPollReason(why error) {
 	reason := ""
 	if why != nil {

@@ -7,17 +7,16 @@ import (
 	"strings"
 )
 
-// watchDirs holds the directories whose entries decide what a path list means, by their paths, in which no
-// component is a symbolic link.
+// watchDirs has the directories whose entries decide the content of a path list, by paths without symbolic links.
 type watchDirs map[string]*watchDir
 
-// watchDir says which entries of a directory matter: those with these names, whether they exist or not, or all.
+// watchDir says which entries of a directory matter: those with these names, which need not exist, or all.
 type watchDir struct {
 	names map[string]bool
 	whole bool
 }
 
-// matters reports whether an event at a path concerns the places: one of them, or an entry that matters.
+// matters reports whether an event at a path concerns one of the directories or an entry that matters.
 func (s watchDirs) matters(path string) bool {
 	if s[path] != nil {
 		return true
@@ -26,12 +25,12 @@ func (s watchDirs) matters(path string) bool {
 	return p != nil && (p.whole || p.names[filepath.Base(path)])
 }
 
-// maxLinks is how many symbolic links one path may lead through, as in the kernel.
+// maxLinks limits the symbolic links in one path, as the kernel does.
 const maxLinks = 40
 
-// findWatchDirs finds the places of a path list: the directories in it with those below, the entries of their parents, and the
-// entries for files, for links on the way, and for what does not exist yet. Other directories on the way are no places:
-// somebody may change them all the time, and a rename there is rare.
+// findWatchDirs returns the directories to watch for a path list: its directories and all below, with all entries;
+// and the parents of its directories, files, links and missing components, with these entries. It leaves out other
+// directories above: they may change all the time, and a rename there is rare.
 func findWatchDirs(paths []string) watchDirs {
 	t := dirFinder{dirs: watchDirs{}}
 	for _, path := range paths {
@@ -39,7 +38,7 @@ func findWatchDirs(paths []string) watchDirs {
 			continue
 		}
 		if !filepath.IsAbs(path) {
-			// Not filepath.Abs: what .. means behind a link is only known there.
+			// Not filepath.Abs, which resolves .. without following links.
 			dir, err := os.Getwd()
 			if err != nil {
 				continue
@@ -51,13 +50,14 @@ func findWatchDirs(paths []string) watchDirs {
 	return t.dirs
 }
 
+// dirFinder has the state of findWatchDirs.
 type dirFinder struct {
 	dirs    watchDirs
-	entries int // directories and links of whole directories
+	entries int // number of directories and links below the directories of the list
 }
 
-// follow goes from a directory, whose path has no link, along a path. depth counts whole directories
-// above.
+// addPath adds the directories for a path. dir is where it starts, and has no link in its path. depth is the number
+// of directories of the list above.
 func (t *dirFinder) addPath(dir, path string, depth int) {
 	rest := strings.Split(path, "/")
 	for links := 0; len(rest) > 0; {
@@ -93,7 +93,7 @@ func (t *dirFinder) addPath(dir, path string, depth int) {
 	t.addTree(dir, depth)
 }
 
-// directory makes a directory whose files are read a place, and those below.
+// addTree adds a directory with all its entries, and those below.
 func (t *dirFinder) addTree(dir string, depth int) {
 	p := t.watchDir(dir)
 	if p.whole || depth >= MaxDepth {
@@ -101,7 +101,7 @@ func (t *dirFinder) addTree(dir string, depth int) {
 	}
 	info, err := os.Lstat(dir)
 	if err != nil || info.Mode().Perm()&0o002 != 0 {
-		return // Load refuses it: its parent tells of a change of mode
+		return // Load refuses it, and the event of a change of its mode is in the parent
 	}
 	p.whole = true
 	entries, err := os.ReadDir(dir)
@@ -124,7 +124,7 @@ func (t *dirFinder) addTree(dir string, depth int) {
 	}
 }
 
-// watchDir returns the place of a directory.
+// watchDir returns the watchDir of a directory, a new one if there is none.
 func (t *dirFinder) watchDir(dir string) *watchDir {
 	p := t.dirs[dir]
 	if p == nil {
