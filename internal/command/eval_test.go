@@ -56,7 +56,7 @@ func (s *site) ticking() (stop func()) {
 func TestEvalTakesTheHistoryFirst(t *testing.T) {
 	s := newSite(t)
 	defer s.ticking()()
-	out := s.succeeds("eval", "-t", "20ms", "rate(disk.dev.total)", "hinv.ncpu")
+	out := s.succeeds("eval", "-t", "100ms", "rate(disk.dev.total)", "hinv.ncpu")
 	assert.Equal(t, `
 rate(disk.dev.total)
     inst [0 or "sda"] value 10
@@ -70,7 +70,7 @@ hinv.ncpu
 func TestEvalSamples(t *testing.T) {
 	s := newSite(t)
 	defer s.ticking()()
-	out := s.succeeds("eval", "-s", "3", "-t", "20ms", "sum(rate(disk.dev.total))")
+	out := s.succeeds("eval", "-s", "3", "-t", "100ms", "sum(rate(disk.dev.total))")
 	assert.Regexp(t, regexp.MustCompile(`^(\n\d\d:\d\d:\d\d\.\d{3}\n\nsum\(rate\(disk.dev.total\)\)\n    value 30\n){3}$`), out)
 }
 
