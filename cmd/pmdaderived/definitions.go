@@ -48,7 +48,7 @@ func (s *definitionSource) load() served.Config {
 	for _, source := range r.Sources {
 		secret[source.Path] = source.Secret
 	}
-	told := make(map[string]bool, len(r.Problems))
+	logged := make(map[string]bool, len(r.Problems))
 	for _, p := range r.Problems {
 		if secret[p.Pos.File] && p.Path == "" || p.Path == s.options.conf.InDomConfig && mayQuoteFile(p.Err) &&
 			config.Secret(p.Path) {
@@ -61,7 +61,7 @@ func (s *definitionSource) load() served.Config {
 				Name: p.Name, File: p.Pos.File, Line: p.Pos.Line, Message: text, Secret: secret[p.Pos.File],
 			})
 		}
-		told[text] = true
+		logged[text] = true
 		if s.logged[text] {
 			continue
 		}
@@ -71,7 +71,7 @@ func (s *definitionSource) load() served.Config {
 		}
 		s.log.WithField("file", p.Pos.File).WithError(p).Log(level[p.Severity], "problem in the definition files")
 	}
-	s.last, s.logged = c, told
+	s.last, s.logged = c, logged
 	return c
 }
 

@@ -130,12 +130,12 @@ func showWindows(w io.Writer, m *derived.Metric, windows []*derived.Window) {
 				of.Func, timeText(of.Every))
 			continue
 		}
-		kept := fmt.Sprintf("%s of each instance", plural.Of(int(of.Span), "value"))
+		retained := fmt.Sprintf("%s of each instance", plural.Of(int(of.Span), "value"))
 		if of.Desc.InDom == pdu.NoInDom {
-			kept = plural.Of(int(of.Span), "value")
+			retained = plural.Of(int(of.Span), "value")
 		}
 		fmt.Fprintf(w, "%s over %s: always sampled every %s; the agent keeps %s.\n", of.Func,
-			timeText(time.Duration(of.Span)*of.Every), timeText(of.Every), kept)
+			timeText(time.Duration(of.Span)*of.Every), timeText(of.Every), retained)
 	}
 }
 

@@ -48,18 +48,18 @@ func (t *invocation) openQuery(ctx context.Context, args []string) (a *query, ex
 	}
 	read := t.read(t.paths)
 	a = &query{language: read.Language, named: read.ByName()}
-	places := read.InFiles()
+	inFiles := read.InFiles()
 	var defs []served.Definition
 	wrong := false
 	for _, operand := range operands {
 		s := subject{text: operand}
 		name := derived.ShortName(operand)
-		if _, ok := places[name]; !ok && places[operand] != nil { // served as derived.derived.…
+		if _, ok := inFiles[name]; !ok && inFiles[operand] != nil { // served as derived.derived.…
 			name = operand
 		}
 		switch broken := read.ErrorOf(name); {
-		case places[name] != nil:
-			s.def, s.source = a.named[name], places[name]
+		case inFiles[name] != nil:
+			s.def, s.source = a.named[name], inFiles[name]
 		case broken != nil:
 			fmt.Fprintln(t.stderr, broken)
 			t.showHint(broken)

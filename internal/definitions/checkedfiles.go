@@ -118,16 +118,16 @@ func (c *CheckedFiles) sortOperands(
 // OtherFileProblems returns the problems of whole files and directories that are not in Loaded.Problems, each once.
 func (c *CheckedFiles) OtherFileProblems() []*config.Problem {
 	type subject struct{ path, code string }
-	told := map[subject]bool{}
+	reported := map[subject]bool{}
 	for _, p := range c.Problems {
-		told[subject{realPath(p.Path), p.Code}] = true
+		reported[subject{realPath(p.Path), p.Code}] = true
 	}
 	var found []*config.Problem
 	graver := func(x, y *config.Problem) int { return cmp.Compare(x.Severity, y.Severity) }
 	slices.SortStableFunc(c.fileProblems, graver)
 	for _, p := range c.fileProblems {
-		if at := (subject{realPath(p.Path), p.Code}); !told[at] {
-			told[at] = true
+		if at := (subject{realPath(p.Path), p.Code}); !reported[at] {
+			reported[at] = true
 			found = append(found, p)
 		}
 	}

@@ -141,14 +141,14 @@ func Derived(defs []served.Definition) []*derived.Definition {
 
 // WithUsed returns defs and all definitions that they use, directly or not.
 func WithUsed(all map[string]served.Definition, defs ...served.Definition) []served.Definition {
-	taken := make(map[string]bool, len(defs))
+	seen := make(map[string]bool, len(defs))
 	var used []served.Definition
 	for queue := slices.Clone(defs); len(queue) > 0; queue = queue[1:] {
 		d := queue[0]
-		if taken[d.Name] {
+		if seen[d.Name] {
 			continue
 		}
-		taken[d.Name] = true
+		seen[d.Name] = true
 		used = append(used, d)
 		for name := range d.Names {
 			if operand, ok := all[derived.ShortName(name)]; ok {

@@ -95,8 +95,8 @@ func NewPlayer(source *Source, sessions ...*session.Session) *Player {
 	return p
 }
 
-// Play takes samples, and passes each to taken. An error of taken ends it.
-func (p *Player) Play(ctx context.Context, o Options, taken SampleFunc) error {
+// Play takes samples, and passes each to sampled. An error of sampled ends it.
+func (p *Player) Play(ctx context.Context, o Options, sampled SampleFunc) error {
 	p.firstTick, p.end = o.Start, o.End
 	for _, t := range p.sessions {
 		t.operands, t.roundEnd = p.source.withoutDiscrete(ctx, t.operands), time.Time{}
@@ -120,7 +120,7 @@ func (p *Player) Play(ctx context.Context, o Options, taken SampleFunc) error {
 	until := func(end time.Time) error {
 		for ; o.Every > 0 && next.Before(end); next = next.Add(o.Every) {
 			for _, t := range p.sessions {
-				if err := p.sample(ctx, t, next, taken); err != nil {
+				if err := p.sample(ctx, t, next, sampled); err != nil {
 					return err
 				}
 			}
@@ -131,7 +131,7 @@ func (p *Player) Play(ctx context.Context, o Options, taken SampleFunc) error {
 		for {
 			r, err := records.Next(ctx, operands...)
 			if errors.Is(err, io.EOF) {
-				if err := p.sampleRounds(ctx, nil, taken); err != nil {
+				if err := p.sampleRounds(ctx, nil, sampled); err != nil {
 					return err
 				}
 				return until(o.End.Add(1))
@@ -147,7 +147,7 @@ func (p *Player) Play(ctx context.Context, o Options, taken SampleFunc) error {
 				err = until(r.Time)
 			}
 			if err == nil {
-				err = p.handleRecord(ctx, o, r, taken)
+				err = p.handleRecord(ctx, o, r, sampled)
 			}
 			if err != nil {
 				return err
@@ -164,10 +164,10 @@ func (p *Player) Play(ctx context.Context, o Options, taken SampleFunc) error {
 }
 
 // handleRecord passes a record to the windows, and without Every adds it to rounds.
-func (p *Player) handleRecord(ctx context.Context, o Options, r *archive.Record, taken SampleFunc) error {
+func (p *Player) handleRecord(ctx context.Context, o Options, r *archive.Record, sampled SampleFunc) error {
 	inside := !r.Time.Before(o.Start)
 	if r.Mark {
-		if err := p.sampleRounds(ctx, nil, taken); err != nil {
+		if err := p.sampleRounds(ctx, nil, sampled); err != nil {
 			return err
 		}
 		p.markBroken()
@@ -177,7 +177,7 @@ func (p *Player) handleRecord(ctx context.Context, o Options, r *archive.Record,
 		return nil
 	}
 	p.source.setRecord(r)
-	if err := p.sampleRounds(ctx, r, taken); err != nil {
+	if err := p.sampleRounds(ctx, r, sampled); err != nil {
 		return err
 	}
 	for _, t := range p.sessions {
@@ -198,7 +198,7 @@ func (p *Player) handleRecord(ctx context.Context, o Options, r *archive.Record,
 
 // sampleRounds takes the samples of rounds to which record r does not belong; nil ends all rounds. The source has
 // already read r. Rounds that ended earlier are sampled with them, because samples are in order of time.
-func (p *Player) sampleRounds(ctx context.Context, r *archive.Record, taken SampleFunc) error {
+func (p *Player) sampleRounds(ctx context.Context, r *archive.Record, sampled SampleFunc) error {
 	var last time.Time
 	for _, t := range p.sessions {
 		if t.roundEnd.After(last) && (r == nil || t.inNextRound(r.Time, p.source.inRecord(t.operands))) {
@@ -215,7 +215,7 @@ func (p *Player) sampleRounds(ctx context.Context, r *archive.Record, taken Samp
 	for _, t := range due {
 		at := t.roundEnd
 		t.roundEnd = time.Time{}
-		if err := p.sample(ctx, t, at, taken); err != nil {
+		if err := p.sample(ctx, t, at, sampled); err != nil {
 			return err
 		}
 	}
@@ -262,14 +262,14 @@ func (p *Player) tickWindows(ctx context.Context, t *sessionState, at time.Time)
 }
 
 // sample takes a sample of a session.
-func (p *Player) sample(ctx context.Context, t *sessionState, at time.Time, taken SampleFunc) error {
+func (p *Player) sample(ctx context.Context, t *sessionState, at time.Time, sampled SampleFunc) error {
 	p.source.setRecord(nil)
 	p.source.SetTime(at)
 	t.Expire(at)
 	if err := t.Sample(ctx, at); err != nil {
 		return err
 	}
-	return taken(t.Session, at)
+	return sampled(t.Session, at)
 }
 
 // Ticks is the number of ticks that the archive has for a function over time.

@@ -157,17 +157,17 @@ func (s *Session) History() int { return s.maxHistory - 1 }
 // constants, now is the time of the sample. After an error of the connection the session cannot be used. After any
 // other error the previous sample is still the newest.
 func (s *Session) Sample(ctx context.Context, now time.Time) error {
-	taken, err := s.fetchSample(ctx, now)
+	sample, err := s.fetchSample(ctx, now)
 	if err != nil {
 		return err
 	}
 	if s.sampleTicks {
 		if len(s.history) == 0 {
-			s.firstSample = taken.Time()
+			s.firstSample = sample.Time()
 		}
-		s.windows.Sample(taken.Time().Sub(s.firstSample), taken)
+		s.windows.Sample(sample.Time().Sub(s.firstSample), sample)
 	}
-	s.history = slices.Insert(s.history, 0, derived.Sample(taken))
+	s.history = slices.Insert(s.history, 0, derived.Sample(sample))
 	s.history = s.history[:min(len(s.history), s.maxHistory)]
 	s.eval.Reset(s.history...)
 	s.eval.SetResults(s.windows.Read())
@@ -231,7 +231,7 @@ func (s *Session) Windows() []int {
 // Tick takes a sample for some windows. If goesOn is false, the sample does not continue the previous one, and delta()
 // and rate() in these windows have no value once.
 func (s *Session) Tick(ctx context.Context, at time.Time, goesOn bool, windows ...int) error {
-	taken, err := s.fetchSample(ctx, at)
+	sample, err := s.fetchSample(ctx, at)
 	if err != nil {
 		return err
 	}
@@ -242,7 +242,7 @@ func (s *Session) Tick(ctx context.Context, at time.Time, goesOn bool, windows .
 			begun = true
 			s.windows.BeginTick(number)
 		}
-		s.windows.Add(i, number, taken, goesOn)
+		s.windows.Add(i, number, sample, goesOn)
 	}
 	s.windows.EndTick()
 	return nil
@@ -273,14 +273,14 @@ func (s *Session) fetchSample(ctx context.Context, now time.Time) (*operand.Samp
 		}
 	}
 	s.groups.SetTime(now)
-	taken := operand.Empty(now, &s.names)
+	sample := operand.Empty(now, &s.names)
 	if len(s.operands.IDs) > 0 {
 		res, err := s.source.FetchColumns(ctx, s.operands.IDs)
 		if err != nil {
 			return nil, err
 		}
 		made, noticed := s.maker.Make(res, now, now, s.operands)
-		taken, stale = made, append(stale, noticed.Changed...)
+		sample, stale = made, append(stale, noticed.Changed...)
 	}
 	if len(stale) > 0 {
 		slices.Sort(stale)
@@ -288,7 +288,7 @@ func (s *Session) fetchSample(ctx context.Context, now time.Time) (*operand.Samp
 			return nil, err
 		}
 	}
-	return taken, nil
+	return sample, nil
 }
 
 // Time returns when pmcd took the newest sample, zero before the first.

@@ -55,12 +55,12 @@ func ParseInterval(text string) (time.Duration, error) {
 }
 
 // readChars reads characters of a set from an offset on, without blanks. It also skips the blanks after them.
-func readChars(text string, at int, set string) (taken string, end int) {
+func readChars(text string, at int, set string) (chars string, end int) {
 	for at < len(text) && strings.IndexByte(set, text[at]) >= 0 {
-		taken += text[at : at+1]
+		chars += text[at : at+1]
 		at = blank.Skip(text, at+1)
 	}
-	return taken, at
+	return chars, at
 }
 
 // timeUnit returns the unit that a word means, 0 if there is none.

@@ -58,23 +58,23 @@ func (c *collector) sample(n int) *sample {
 		values:  make(map[pdu.PMID]*derived.Vector, len(c.test.given.byMetric)),
 		members: make(map[pdu.InDom]*derived.InstSet, len(c.indoms)),
 	}
-	there := map[pdu.InDom]map[pdu.Inst]bool{} // instances with a value, in domains with given metrics
+	present := map[pdu.InDom]map[pdu.Inst]bool{} // instances with a value, in domains with given metrics
 	for _, s := range c.test.given.byMetric {
 		desc := c.test.metric(s.series[0].name).desc
 		d := desc.InDom
-		if d != pdu.NoInDom && there[d] == nil {
-			there[d] = map[pdu.Inst]bool{}
+		if d != pdu.NoInDom && present[d] == nil {
+			present[d] = map[pdu.Inst]bool{}
 		}
 		v := c.vector(s, desc, n)
 		m.values[desc.PMID] = v
 		for _, id := range v.Insts.IDs() {
-			there[d][id] = true
+			present[d][id] = true
 		}
 	}
 	for d, known := range c.indoms {
 		var ids []pdu.Inst
 		for _, instance := range known.instances {
-			if there[d] == nil || there[d][instance.ID] {
+			if present[d] == nil || present[d][instance.ID] {
 				ids = append(ids, instance.ID)
 			}
 		}

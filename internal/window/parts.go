@@ -209,8 +209,8 @@ func (f function) toResults(t pdu.Type, dst []uint64, at []int32, older, newer *
 		case stdev:
 			squares, n := older.squares[s]+newer.squares[s], float64(x.count+y.count)
 			if x.count > 0 && y.count > 0 {
-				apart := double(y.word) - double(x.word)
-				squares += apart * apart * float64(x.count) * float64(y.count) / n
+				difference := double(y.word) - double(x.word)
+				squares += difference * difference * float64(x.count) * float64(y.count) / n
 			}
 			dst[i] = bits(math.Sqrt(squares / n))
 		case count:

@@ -87,11 +87,11 @@ func (w *entry) init(of *derived.Window, first int64) {
 	w.result = &derived.Vector{Code: pdu.ErrAgain}
 	if of.Span == 0 {
 		w.since = make(map[int64]*Window)
-		looked := *of
-		if looked.Span = first; first == 0 {
-			looked.Span, w.result = 1, &derived.Vector{Type: of.Desc.Type}
+		firstFetch := *of
+		if firstFetch.Span = first; first == 0 {
+			firstFetch.Span, w.result = 1, &derived.Vector{Type: of.Desc.Type}
 		}
-		of = &looked
+		of = &firstFetch
 	}
 	w.shared = New(of)
 }
