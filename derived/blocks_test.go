@@ -33,7 +33,7 @@ func values(v *Vector) func(pdu.Inst) known {
 
 // Values are paired by instance whatever the orders and however long the columns are, which are worked
 // on in blocks, some in place. Every row is an expression, the operand whose instances it is for, and
-// what it makes of one of them.
+// the value for one of them.
 func TestBlocks(t *testing.T) {
 	both := func(f func(a, b uint64) uint64) func(a, b, old known) known {
 		return func(a, b, _ known) known { return known{f(a.value, b.value), a.ok && b.ok} }

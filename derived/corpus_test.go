@@ -22,7 +22,7 @@ import (
 // and judges it. The operands' values are in testdata/operands, recorded from a real pmcd by
 // `go test ./test -tags pcp -run TestOperandsOfCorpus -record-operands`.
 
-// recording is what a collector said of the operands; TestOperandsOfCorpus in folder test makes it.
+// recording has the answers of a collector about the operands; TestOperandsOfCorpus in folder test makes it.
 type recording struct {
 	Metrics map[string]recordedDesc
 	Failing map[string]pdu.Code

@@ -10,7 +10,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Language is what a site has configured about the meaning of definitions: see [check.Language]. The zero value is
+// Language has the options of a site for the meaning of definitions: see [check.Language]. The zero value is
 // PCP's defaults.
 type Language check.Language
 

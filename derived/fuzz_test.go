@@ -14,7 +14,7 @@ import (
 	"pmdaderived/test/conformance"
 )
 
-// maxFuzzAlloc is what a text of up to 4 KiB may make us allocate on its way to values, in bytes.
+// maxFuzzAlloc is the most that a text of up to 4 KiB may allocate on its way to values, in bytes.
 const maxFuzzAlloc = 256 << 20
 
 // FuzzPipeline takes texts from parsing to values: nothing panics, steps are in proportion to the text,
@@ -69,7 +69,7 @@ func FuzzPipeline(f *testing.F) {
 	})
 }
 
-// allocated is what the process has allocated so far, in bytes.
+// allocated returns the bytes that the process has allocated so far.
 func allocated() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

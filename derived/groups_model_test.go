@@ -26,16 +26,16 @@ type member struct {
 	value float64
 }
 
-// modelledSet is an expression and what it means.
+// modelledSet is an expression with its meaning.
 type modelledSet struct {
 	text  string
 	float bool   // FLOAT, else DOUBLE
-	plain bool   // a number, which in max(), min() and ?: has the type of what stands beside it
-	over  string // what it is a set over: "bin", or groups of such, as "bin/kind"; "": it is a single value
-	of    string // of groups: what they are groups of
+	plain bool   // a number, which in max(), min() and ?: has the type of the other operand
+	over  string // the instances of a set: "bin", or groups of such, as "bin/kind"; "": it is a single value
+	of    string // of groups: the instances in them
 
 	values func(w *world) ([]member, pdu.Code)
-	key    func(w *world, name string) (string, pdu.Code) // of groups: that of a member of what they are groups of
+	key    func(w *world, name string) (string, pdu.Code) // of groups: the key of one of the instances in them
 }
 
 // world is a sample as the model sees it.
@@ -287,7 +287,7 @@ func (r groupModeller) operate(x, y modelledSet) modelledSet {
 	}
 	var partner func(w *world, name string) (left, right string, code pdu.Code) // of a member of the result
 	same := func(_ *world, name string) (string, string, pdu.Code) { return name, name, 0 }
-	leads := &x // whose members those of the result are
+	leads := &x // the operand whose members are those of the result
 	switch {
 	case x.over == "" || y.over == "":
 		partner = func(_ *world, name string) (left, right string, code pdu.Code) {

@@ -19,10 +19,10 @@ type moment struct {
 	names   map[pdu.InDom]*NameTable
 	members map[pdu.InDom]*InstSet
 
-	tables map[pdu.InDom]table // what names are made of
+	tables map[pdu.InDom]table // the content of names
 }
 
-// table is what a NameTable is made of.
+// table has the content of a NameTable.
 type table struct {
 	names     map[pdu.Inst]string
 	selectors map[string]pdu.Inst

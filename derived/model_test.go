@@ -56,7 +56,7 @@ func as(from, to pdu.Type, bits uint64) uint64 {
 	switch {
 	case from == to:
 		return bits
-	case from == pdu.TypeFloat: // to DOUBLE, what is not finite too
+	case from == pdu.TypeFloat: // to DOUBLE, also infinities and NaN
 		return math.Float64bits(float64(math.Float32frombits(uint32(bits))))
 	}
 	return derivedtest.Exactly(from, bits).As(to)

@@ -16,7 +16,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// model is what pmRegisterDerived(3) makes of two numbers, and the type of it.
+// model returns the result of an operator for two numbers, and its type, by pmRegisterDerived(3).
 func model(op string, tx pdu.Type, x uint64, ty pdu.Type, y uint64) (pdu.Type, uint64) {
 	types := derivedtest.NumericTypes
 	common := types[max(slices.Index(types, tx), slices.Index(types, ty))]

@@ -1,5 +1,5 @@
 // Package check gives meaning to the expressions of derived metrics: it binds definitions to the metrics of a
-// collector, and derives type, semantics, units and instance domain of what they define.
+// collector, and derives type, semantics, units and instance domain of the metrics that they define.
 //
 //	text ──Parse──► Definition ──NewSet──► Set of Metric: a tree of Node, or an Error
 //	       syntax                Catalog

@@ -9,7 +9,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Language is what a site has configured about the meaning of definitions. The zero value is PCP's defaults.
+// Language has the options of a site for the meaning of definitions. The zero value is PCP's defaults.
 type Language struct {
 	// NoValue makes an operand that is not in the name space stand for novalue(). Source: pmSetDerivedControl(3),
 	// PCP_DERIVED_OPTION_NOVALUE.

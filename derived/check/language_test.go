@@ -71,7 +71,7 @@ var languageCatalog = CatalogMap{
 	"colour": {PMID: 7, Type: pdu.Type32, InDom: pdu.NewInDom(29, 1), Sem: pdu.SemInstant},
 }
 
-// bound is what a definition over languageCatalog is: its descriptor, or the reason why it cannot be used.
+// bound returns the descriptor of a definition over languageCatalog, or the reason why it cannot be used.
 func bound(t *testing.T, l Language, text string) string {
 	t.Helper()
 	def, err := Parse("x", text)

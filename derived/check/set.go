@@ -43,11 +43,10 @@ func (s *Set) Lookup(name string) (*Metric, bool) {
 	return m, ok
 }
 
-// GroupDomains are the instance domains of ours that metrics of the set have, or what they are computed from;
-// read-only.
+// GroupDomains returns the instance domains of groups that the metrics of the set use; read-only.
 func (s *Set) GroupDomains() map[pdu.InDom]group.Domain { return s.groupDomains }
 
-// Language is what the site has configured about the meaning of definitions.
+// Language returns the options that the set was made with.
 func (s *Set) Language() Language { return s.language }
 
 // NewSet checks definitions, in the language as the site has configured it. They should have distinct names; of several

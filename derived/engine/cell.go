@@ -23,7 +23,8 @@ type cell struct {
 	*cellMemory           // nil: not needed yet
 }
 
-// cellMemory is the memory of a cell for more than one number, and for what the next evaluation can reuse.
+// cellMemory is the memory of a cell for more than one number, and for sets and joins that the next evaluation can
+// reuse.
 type cellMemory struct {
 	bits    []uint64 // a register if one other step takes the result: then nil between two evaluations
 	blobs   [][]byte
@@ -42,7 +43,7 @@ func (e *Evaluation) makeNumbers(i int32, c *cell, n int) []uint64 {
 		c.v.Bits = c.single[:]
 		return c.v.Bits
 	}
-	if c.memory(); e.set.program.kept[i] {
+	if c.memory(); e.set.program.retained[i] {
 		c.bits = fit(c.bits, n)
 	} else {
 		c.bits = e.registers.take(n)
@@ -53,7 +54,7 @@ func (e *Evaluation) makeNumbers(i int32, c *cell, n int) []uint64 {
 
 // release gives back the register of an operand. It is called when the only step that takes the operand is computed.
 func (e *Evaluation) release(operand int32) {
-	if e.set.program.kept[operand] {
+	if e.set.program.retained[operand] {
 		return
 	}
 	if c := e.slots[operand].cell; c != nil && c.cellMemory != nil && c.bits != nil {

@@ -65,10 +65,10 @@ func (c *compiler) finishProgram() *program {
 	if n := len(p.steps); cap(p.steps) > n+n/8 { // the estimate was too high
 		p.steps = slices.Clone(p.steps)
 	}
-	p.kept = make([]bool, len(p.steps))
+	p.retained = make([]bool, len(p.steps))
 	for i := range p.steps {
 		s := &p.steps[i]
-		p.kept[i] = c.users[i] >= many || s.op == opOperand || !s.set
+		p.retained[i] = c.users[i] >= many || s.op == opOperand || !s.set
 	}
 	return p
 }

@@ -181,7 +181,7 @@ func (c *cell) setUnusual(s *step, v *column.Vector) {
 		c.v.Code = v.Code
 	case v.Len() == 0:
 	case v.Type != s.typ || s.set:
-		c.v.Code = pdu.ErrType // the metric is no longer what it was when the set was made
+		c.v.Code = pdu.ErrType // the metric has changed since the set was made
 	default: // some agents give a singular value an instance, which means nothing
 		c.setOne(v, 0, nil)
 	}
@@ -215,8 +215,8 @@ func (e *Evaluation) unary(i int32, s *step, c *cell) {
 	e.set.program.unary(s, e.makeNumbers(i, c, len(a.Bits)), a.Bits)
 }
 
-// binary pairs the values of two sets by instance, and a single value with each value of a set. Of two errors the left
-// one is the result.
+// binary pairs the values of two sets by instance, and a single value with each value of a set. If both have an
+// error, that of the left one is the result.
 func (e *Evaluation) binary(i int32, s *step, c *cell) {
 	a, b := e.step(s.first), e.step(s.second)
 	switch {

@@ -69,7 +69,7 @@ type step struct {
 	first, second, third int32
 
 	domain pdu.InDom // of opConstSet, opSelect and opMatch: the instances; of opGroup, opSpread and opRename: the groups
-	entry  int32     // what else the step needs: see pmid, operandDomain, and the methods of program
+	entry  int32     // a metric, or the position of data in the program: see pmid, operandDomain, and the methods of program
 }
 
 // value returns the number of opConst and opConstSet.
@@ -102,7 +102,7 @@ func (s *step) operandDomain() pdu.InDom { return pdu.InDom(uint32(s.entry)) }
 // program has the steps of all metrics of a Set. Every step comes after those that it takes from.
 type program struct {
 	steps      []step
-	kept       []bool // of each step: the result is in no register, because several steps take it or it is one number
+	retained   []bool // of each step: the result is in no register, because several steps take it or it is one number
 	patterns   []*pattern.Regexp
 	converters []*units.Converter
 	factors    []units.Factor

@@ -8,8 +8,8 @@ import (
 	"pmdaderived/derived/syntax"
 )
 
-// topK keeps the instances with the largest values, or the smallest. Of equal values it keeps those of instances with
-// smaller numbers. NaN comes last.
+// topK keeps the instances with the largest values, or the smallest. If values are equal, the
+// instances with smaller numbers come first. NaN comes last.
 func (e *Evaluation) topK(i int32, s *step, c *cell) {
 	a := e.step(s.first)
 	if a.Code < 0 {

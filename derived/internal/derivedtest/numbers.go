@@ -15,7 +15,7 @@ import (
 // NumericTypes are the types of numbers in the order of promotion, from the last.
 var NumericTypes = []pdu.Type{pdu.Type32, pdu.TypeU32, pdu.Type64, pdu.TypeU64, pdu.TypeFloat, pdu.TypeDouble}
 
-// Amount is what the model of arithmetic computes with: an exact value, or one of the special ones.
+// Amount is a number of the model of arithmetic: an exact value, or a special one.
 type Amount struct {
 	Exact   *big.Float // nil: special
 	Special float64    // an infinity or NaN
