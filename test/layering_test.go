@@ -68,21 +68,21 @@ var layers = map[string]layer{
 	"internal/unittest":   {ours: "config derived derived/syntax internal/window internal/blank internal/plural pdu", never: pure},
 	"internal/lint":       {ours: "derived derived/pattern derived/syntax internal/blank pdu", never: pure},
 	"internal/agent": {
-		ours: "derived internal/agent/agents internal/agent/control internal/agent/history internal/agent/operand internal/agent/predict " +
+		ours: "derived internal/agent/agents internal/agent/control internal/agent/freshness internal/agent/history internal/agent/operand internal/agent/predict " +
 			"internal/agent/reload internal/agent/sampler internal/agent/served internal/agent/upstream internal/window pdu pmda pmda/pmapi",
 		modules: logging,
 	},
 	"internal/agent/reload": {
-		ours: "derived internal/agent/control internal/agent/identity internal/agent/operand internal/agent/sampler internal/agent/served " +
+		ours: "derived internal/agent/control internal/agent/freshness internal/agent/identity internal/agent/operand internal/agent/sampler internal/agent/served " +
 			"internal/agent/upstream internal/wait pdu pmda/pmapi",
 		modules: logging, never: "os " + talking,
 	},
 	"internal/agent/sampler": {
-		ours:    "derived internal/agent/control internal/agent/operand internal/agent/predict internal/agent/upstream internal/window internal/wait",
+		ours:    "derived internal/agent/control internal/agent/freshness internal/agent/operand internal/agent/upstream internal/window internal/wait",
 		modules: logging, never: pure,
 	},
 	"internal/agent/upstream": {
-		ours: "internal/agent/agents internal/agent/control internal/agent/operand internal/agent/pool internal/agent/predict " +
+		ours: "internal/agent/agents internal/agent/control internal/agent/freshness internal/agent/operand internal/agent/pool internal/agent/predict " +
 			"internal/agent/queue internal/agent/slow internal/wait pdu pmda/pmapi",
 		modules: logging, never: "os " + talking,
 	},
@@ -90,12 +90,13 @@ var layers = map[string]layer{
 		ours:    "internal/agent/agents internal/agent/control internal/agent/predict internal/agent/slow internal/wait pdu pmda/pmapi",
 		modules: logging, never: "os " + talking,
 	},
-	"internal/agent/queue":   {ours: "internal/agent/operand internal/agent/slow pdu", never: pure},
-	"internal/agent/operand": {ours: "derived internal/wait pdu pmda/pmapi", never: pure},
-	"internal/agent/agents":  {ours: "pdu pmda/pmapi", never: pure},
-	"internal/agent/predict": {never: pure},
-	"internal/agent/history": {ours: "derived internal/agent/operand internal/agent/predict", never: pure},
-	"internal/agent/slow":    {ours: "internal/agent/predict pdu", never: pure},
+	"internal/agent/queue":     {ours: "internal/agent/operand internal/agent/slow pdu", never: pure},
+	"internal/agent/operand":   {ours: "derived internal/agent/freshness internal/wait pdu pmda/pmapi", never: pure},
+	"internal/agent/agents":    {ours: "pdu pmda/pmapi", never: pure},
+	"internal/agent/predict":   {ours: "internal/agent/freshness", never: pure},
+	"internal/agent/freshness": {never: pure},
+	"internal/agent/history":   {ours: "derived internal/agent/freshness internal/agent/operand", never: pure},
+	"internal/agent/slow":      {ours: "internal/agent/predict pdu", never: pure},
 	"internal/agent/identity": {
 		ours: "pdu internal/regular", never: talking,
 	},

@@ -12,6 +12,7 @@ import (
 
 	"pmdaderived/derived"
 	"pmdaderived/internal/agent/control"
+	"pmdaderived/internal/agent/freshness"
 	"pmdaderived/internal/agent/history"
 	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/reload"
@@ -155,7 +156,7 @@ func (a *Agent) Changes() pdu.Change {
 func (a *Agent) Before(_ pmda.Client, _ pdu.Kind, arrived time.Time) {
 	a.finishFetch() // if pmcd did not wait for the last reply
 	a.upstream.RecordRequest(arrived)
-	a.evaluations.DropOld(arrived, operand.OldEnough, a.constantSamples[0])
+	a.evaluations.DropOld(arrived, freshness.NeverServed, a.constantSamples[0])
 }
 
 // Replied implements pmda.Observer.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"pmdaderived/internal/agent/freshness"
 	"pmdaderived/internal/agent/predict"
 	"pmdaderived/internal/agent/reload"
 	"pmdaderived/internal/agent/upstream"
@@ -21,10 +22,9 @@ const (
 	// yet.
 	maxLookups = 1 << 16
 
-	// A look-up of a name that is among the last recentLookups of the client is a repeated one. A sample that is
-	// repeatGap old is new enough for it.
+	// A look-up of a name that is among the last recentLookups of the client is a repeated one. For it a
+	// sample is new enough that is younger than freshness.RepeatedLookupAge.
 	recentLookups = 16
-	repeatGap     = 10 * time.Millisecond
 )
 
 // client is a client of pmcd.
@@ -66,7 +66,7 @@ func (a *Agent) recordLookup(c pmda.Client, m *reload.EntryState) (recent []*ups
 	}
 	now := a.options.Now()
 	l := &a.client(c, now).lookups
-	if now.Sub(l.last) > predict.LookupTime {
+	if now.Sub(l.last) > freshness.LookupTime {
 		l.series = nil // the client has given up on these
 	}
 	if last := l.series[max(0, len(l.series)-recentLookups):]; slices.Contains(last, m.Series) {

@@ -9,8 +9,8 @@ import (
 
 	"pmdaderived/derived"
 	"pmdaderived/internal/agent/control"
+	"pmdaderived/internal/agent/freshness"
 	"pmdaderived/internal/agent/history"
-	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/predict"
 	"pmdaderived/internal/agent/reload"
 	"pmdaderived/internal/agent/sampler"
@@ -29,9 +29,6 @@ const (
 	// maxSampleBytes bounds the bytes of the samples in all histories. Contexts that fetch at the same time share
 	// samples.
 	maxSampleBytes = 1 << 30
-
-	// youngEnough is the age up to which a sample may always be served.
-	youngEnough = time.Second
 )
 
 // contextKey is a context of a client with one list of metrics. A context that fetches two lists, as that of a pmlogger
@@ -289,12 +286,12 @@ func (c *clientContext) nextExpectedUntil(now time.Time) time.Time {
 	return now.Add(max(expectedIntervals*interval, minExpected))
 }
 
-// maxAge returns the age up to which a sample is served in a fetch now: 1.5 times the interval of the context, but at
-// least youngEnough and at most operand.OldEnough. At the second fetch the interval is the time since the first.
+// maxAge returns the age up to which a sample is served in a fetch now ([freshness.MaxAge]). At the second fetch the
+// interval is the time since the first.
 func (c *clientContext) maxAge(now time.Time) time.Duration {
 	interval := c.predictor.Interval()
 	if last := c.predictor.Last(); interval == 0 && !last.IsZero() {
 		interval = now.Sub(last)
 	}
-	return max(youngEnough, min(interval+interval/2, operand.OldEnough))
+	return freshness.MaxAge(interval)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/internal/agent/control"
-	"pmdaderived/internal/agent/history"
+	"pmdaderived/internal/agent/freshness"
 	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/reload"
 	"pmdaderived/internal/agent/served"
@@ -228,8 +228,8 @@ func TestFirstFetch(t *testing.T) {
 		},
 		{"another window", 2 * s, []time.Duration{3500 * ms, 2500 * ms, 1500 * ms}, nil, "2", 2500 * ms},
 		{"right after a start", 10 * s, []time.Duration{5 * s, 4900 * ms, 100 * ms}, nil, "3", 5 * s},
-		{"a moment after a start", 10 * s, []time.Duration{history.MinStep}, nil, "1", history.MinStep},
-		{"too soon after a start", 10 * s, []time.Duration{history.MinStep - 1}, nil, "no value", 0},
+		{"a moment after a start", 10 * s, []time.Duration{freshness.MinStep}, nil, "1", freshness.MinStep},
+		{"too soon after a start", 10 * s, []time.Duration{freshness.MinStep - 1}, nil, "no value", 0},
 		{"an agent that rests", 10 * s, []time.Duration{65 * s, 36 * s}, nil, "1", 36 * s},
 		{"too long ago", 10 * s, []time.Duration{61 * s}, nil, "no value", 0},
 		{"not too long ago", 40 * s, []time.Duration{61 * s}, nil, "1", 61 * s},
@@ -320,9 +320,9 @@ func TestNoNewerSample(t *testing.T) {
 	b.sample(130, "plain")
 	require.Equal(t, want, values())
 	assert.Equal(t, again, values())
-	b.pass(youngEnough)
+	b.pass(freshness.AlwaysServed)
 	assert.Equal(t, again, values())
-	b.pass(operand.OldEnough)
+	b.pass(freshness.NeverServed)
 	for i, value := range values() {
 		assert.Equal(t, pdu.ErrAgain.Error(), value, names[i])
 	}

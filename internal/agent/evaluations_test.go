@@ -7,9 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/agent/freshness"
 	"pmdaderived/internal/agent/history"
-	"pmdaderived/internal/agent/operand"
-	"pmdaderived/internal/agent/upstream"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )
@@ -56,16 +55,16 @@ func TestEvaluationsAreDropped(t *testing.T) {
 	many := b.agent.evaluations.Len()
 	assert.Greater(t, many, 2)
 
-	b.pass(operand.OldEnough - time.Second)
+	b.pass(freshness.NeverServed - time.Second)
 	b.agent.Before(0, pdu.KindDescReq, b.now)
 	assert.Equal(t, many, b.agent.evaluations.Len(), "there may be contexts that fetch so seldom")
 	b.pass(time.Second)
 	b.agent.Before(0, pdu.KindDescReq, b.now)
 	assert.Equal(t, many, b.agent.evaluations.Len(), "they are not dropped all the time")
-	b.pass(upstream.ForgetGap)
+	b.pass(freshness.ForgetInterval)
 	b.agent.Before(0, pdu.KindDescReq, b.now)
 	require.Equal(t, 2, b.agent.evaluations.Len(), "memory for one, and that of constants")
-	b.pass(upstream.ForgetGap)
+	b.pass(freshness.ForgetInterval)
 	b.agent.Before(0, pdu.KindDescReq, b.now)
 	assert.Equal(t, 2, b.agent.evaluations.Len(), "and again")
 

@@ -5,6 +5,7 @@ import (
 
 	"pmdaderived/derived"
 	"pmdaderived/internal/agent/control"
+	"pmdaderived/internal/agent/freshness"
 	"pmdaderived/internal/agent/history"
 	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/predict"
@@ -126,7 +127,7 @@ func (a *Agent) advanceHistory(
 	bytes := &a.contexts.sampleBytes
 	if h.Advance(newest, depth, age, maxAge, bytes) && a.options.Interval > 0 {
 		a.retained = a.upstream.Retained(a.retained[:0], series)
-		h.Backfill(a.retained, depth, a.options.Interval, operand.Reach(a.options.Interval), bytes)
+		h.Backfill(a.retained, depth, a.options.Interval, freshness.Reach(a.options.Interval), bytes)
 		clear(a.retained)
 	}
 }
@@ -291,14 +292,14 @@ func (a *Agent) finishFetch() {
 // requestSamples requests samples of the series that had none for this fetch. A client that fetches without pause
 // requests the samples of its next fetch.
 func (a *Agent) requestSamples(f *fetch, c *clientContext) {
-	wanted, gap := f.wanted, upstream.MinGap
+	wanted, gap := f.wanted, freshness.MinAge
 	if c.predictor.Quick() {
 		wanted = c.series
 		if !f.needsOlder { // delta() and rate() need each sample, others one that is as new as for other clients
-			gap = predict.Lead
+			gap = freshness.Lead
 		}
 	}
-	a.upstream.Want(f.arrived, operand.Need{Gap: gap}, wanted...)
+	a.upstream.Want(f.arrived, freshness.Need{Gap: gap}, wanted...)
 }
 
 // countServed records the use of each metric that was served, and the age of the samples. Metrics that follow each

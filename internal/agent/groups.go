@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"pmdaderived/internal/agent/freshness"
 	"pmdaderived/internal/agent/history"
-	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/served"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
@@ -82,7 +82,7 @@ func (a *Agent) refreshGroups(d pdu.InDom) {
 			continue
 		}
 		var h history.History
-		a.advanceHistory(&h, m.OlderSamples+1, m.Series, newest, now.Sub(newest.Taken), operand.OldEnough)
+		a.advanceHistory(&h, m.OlderSamples+1, m.Series, newest, now.Sub(newest.Taken), freshness.NeverServed)
 		if len(h.Samples) > 0 {
 			a.evaluate(snap, h.Samples, m, results)
 		}

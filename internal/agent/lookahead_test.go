@@ -9,8 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"pmdaderived/internal/agent/control"
-	"pmdaderived/internal/agent/predict"
-	"pmdaderived/internal/agent/upstream"
+	"pmdaderived/internal/agent/freshness"
 	"pmdaderived/pdu"
 )
 
@@ -30,9 +29,9 @@ func TestLookedUpAgain(t *testing.T) {
 	b.fetch(1, 0, "c")
 	assert.Equal(t, []bool{false, true}, again("c", "c"), "what was sampled before the fetch is not new")
 
-	b.pass(predict.LookupTime)
+	b.pass(freshness.LookupTime)
 	assert.Equal(t, []bool{true}, again("c"), "it is still sampled for the client")
-	b.pass(predict.LookupTime + 1)
+	b.pass(freshness.LookupTime + 1)
 	assert.Equal(t, []bool{false, true}, again("c", "c"), "the client had lost interest")
 }
 
@@ -47,7 +46,7 @@ func TestLookupsInARow(t *testing.T) {
 		return ids[0].Domain() == h.agent.options.Domain
 	}
 	asked := func(name string) int {
-		clock.Add(int64(upstream.MinGap))
+		clock.Add(int64(freshness.MinAge))
 		h.id("derived." + name)
 		eventually(t, "the answers", func() bool {
 			var answers control.Buckets

@@ -13,11 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/internal/agent/control"
-	"pmdaderived/internal/agent/history"
+	"pmdaderived/internal/agent/freshness"
 	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/reload"
 	"pmdaderived/internal/agent/served"
-	"pmdaderived/internal/agent/upstream"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )
@@ -92,7 +91,7 @@ func (d deed) String() string {
 
 // pauses are what time may do at once, around all that the agent measures time by.
 var pauses = [...]time.Duration{
-	0, time.Millisecond, history.MinStep - 1, history.MinStep, 50 * ms, 200 * ms, time.Second, time.Second + 1,
+	0, time.Millisecond, freshness.MinStep - 1, freshness.MinStep, 50 * ms, 200 * ms, time.Second, time.Second + 1,
 	3 * time.Second, 10 * time.Second, 100 * time.Second,
 }
 
@@ -174,9 +173,9 @@ func (m *machine) do(d deed) error {
 // keepWarm does what is due, and asks for a sample to be kept, if it is time for that.
 func (m *machine) keepWarm() {
 	m.agent.upstream.RunDue(m.now)
-	if m.now.Sub(m.cleared) >= upstream.ForgetGap {
+	if m.now.Sub(m.cleared) >= freshness.ForgetInterval {
 		m.cleared = m.now
-		oldest := m.now.Add(-operand.OldEnough - operand.Reach(m.window))
+		oldest := m.now.Add(-freshness.NeverServed - freshness.Reach(m.window))
 		m.kept = slices.DeleteFunc(m.kept, func(s *taken) bool { return s.taken.Before(oldest) })
 	}
 	switch {
@@ -194,7 +193,7 @@ func (m *machine) keepWarm() {
 func (m *machine) retain(fewer int) {
 	switch {
 	case len(m.kept) >= fewer:
-	case m.newest != nil && m.now.Sub(m.newest.taken) < upstream.MinGap:
+	case m.newest != nil && m.now.Sub(m.newest.taken) < freshness.MinAge:
 		if n := len(m.kept); n == 0 || m.kept[n-1] != m.newest {
 			m.kept = append(m.kept, m.newest)
 		}
@@ -303,13 +302,13 @@ func (m *machine) judge(client pmda.Client, key, name string, set pdu.ValueSet) 
 	if name == "first" || name == "last" {
 		return m.is(metric, set, float64(m.generation))
 	}
-	stale := m.newest == nil || m.now.Sub(m.newest.taken) > youngEnough
+	stale := m.newest == nil || m.now.Sub(m.newest.taken) > freshness.AlwaysServed
 	switch {
 	case set.Code == pdu.ErrAgain && stale:
 		return nil
 	case set.Code < 0:
 		return set.Code
-	case m.newest == nil || m.now.Sub(m.newest.taken) > operand.OldEnough:
+	case m.newest == nil || m.now.Sub(m.newest.taken) > freshness.NeverServed:
 		return errors.New("a value without a sample that is young enough")
 	}
 	switch name {
@@ -374,7 +373,7 @@ func (m *machine) judgeChange(client pmda.Client, key, name string, of *reload.E
 func (m *machine) older(cur *taken) (older *taken) {
 	for _, s := range m.kept {
 		switch gap := cur.at.Sub(s.at); {
-		case !cur.continues(s) || gap < history.MinStep || gap > time.Minute || m.window == 0:
+		case !cur.continues(s) || gap < freshness.MinStep || gap > time.Minute || m.window == 0:
 		case gap >= m.window || older == nil:
 			older = s
 		}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"pmdaderived/internal/agent/control"
-	"pmdaderived/internal/agent/operand"
+	"pmdaderived/internal/agent/freshness"
 	"pmdaderived/internal/agent/reload"
 	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/agent/upstream"
@@ -116,7 +116,7 @@ func (a *Agent) Traverse(c pmda.Client, name string) ([]string, error) {
 	}
 	now := a.options.Now()
 	a.upstream.Drain()
-	a.upstream.Want(now, operand.Need{Gap: upstream.MinGap, After: a.client(c, now).lastFetch, Burst: true}, series...)
+	a.upstream.Want(now, freshness.Need{Gap: freshness.MinAge, After: a.client(c, now).lastFetch, Burst: true}, series...)
 	return snap.Namespace.Traverse(c, name)
 }
 
@@ -129,14 +129,14 @@ func (a *Agent) sampleForLookup(m *reload.EntryState, after time.Time, recent ..
 		a.reloader.RequestLookup()
 		return
 	}
-	now, n := a.options.Now(), operand.Need{Gap: upstream.MinGap, After: after, Burst: true}
+	now, n := a.options.Now(), freshness.Need{Gap: freshness.MinAge, After: after, Burst: true}
 	a.upstream.Drain()
 	if len(recent) == 0 {
 		a.upstream.Want(now, n, m.Series)
 		return
 	}
-	if n.Gap = repeatGap; !a.upstream.Fresh(now, n, m.Series) {
-		n.Gap = repeatGap / 2
+	if n.Gap = freshness.RepeatedLookupAge; !a.upstream.Fresh(now, n, m.Series) {
+		n.Gap = freshness.RepeatedLookupAge / 2
 		a.upstream.Want(now, n, recent...)
 	}
 }

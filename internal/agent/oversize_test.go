@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/agent/freshness"
 	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/upstream"
 	"pmdaderived/pdu"
@@ -96,7 +97,7 @@ func TestAnswersTooLongTogether(t *testing.T) {
 		failed := h.agent.figures.UpstreamErrors.Load()
 		for range 3 {
 			h.fetch(ids...)
-			time.Sleep(2 * upstream.MinGap) // each asks for new samples
+			time.Sleep(2 * freshness.MinAge) // each asks for new samples
 		}
 		return failed > 0 && failed == h.agent.figures.UpstreamErrors.Load()
 	})
@@ -167,7 +168,7 @@ func TestOperandTooLong(t *testing.T) {
 	failed := h.agent.figures.UpstreamErrors.Load()
 	for range 5 {
 		h.fetch(load, alone, both, count)
-		time.Sleep(2 * upstream.MinGap) // each asks for new samples
+		time.Sleep(2 * freshness.MinAge) // each asks for new samples
 	}
 	assert.Equal(t, failed, h.agent.figures.UpstreamErrors.Load(), "it is left alone")
 

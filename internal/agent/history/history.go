@@ -3,17 +3,8 @@ package history
 import (
 	"time"
 
+	"pmdaderived/internal/agent/freshness"
 	"pmdaderived/internal/agent/operand"
-	"pmdaderived/internal/agent/predict"
-)
-
-const (
-	// MinStep is the shortest time that the first value of delta() or rate() covers if there are no samples Interval
-	// apart, as after a start.
-	MinStep = 10 * time.Millisecond
-
-	// missedAge is the age of a sample that was not made for the fetch that it is served to.
-	missedAge = 4 * predict.Lead
 )
 
 // History has the samples that one metric of a context was served from. The flags are those of the last fetch.
@@ -30,8 +21,8 @@ type History struct {
 func (h *History) Advance(
 	newest *operand.Sample, depth int, age, maxAge time.Duration, bytes *SampleBytes,
 ) (restarted bool) {
-	h.Stale = newest == nil || age > maxAge
-	h.Missed = h.Stale || len(h.Samples) > 0 && newest == h.Samples[0] || age > missedAge
+	h.Stale = newest == nil || !freshness.Served(age, maxAge)
+	h.Missed = h.Stale || len(h.Samples) > 0 && newest == h.Samples[0] || age > freshness.LateAge
 	h.Unchanged = false
 	if h.Stale {
 		return false
@@ -69,7 +60,7 @@ func (h *History) restart(newest *operand.Sample, bytes *SampleBytes) {
 // Backfill adds older samples to a history that has started again, until it has depth samples. They are taken from the
 // samples that the series has retained, newest first: each is the newest that is an interval older than the one before,
 // but not more than maxGap older. If there is none so old, as after a start, Backfill adds the oldest one that is at
-// least MinStep older.
+// least freshness.MinStep older.
 func (h *History) Backfill(retained []*operand.Sample, depth int, interval, maxGap time.Duration, bytes *SampleBytes) {
 	var oldest *operand.Sample
 	newest := h.Samples[0]
@@ -79,7 +70,7 @@ func (h *History) Backfill(retained []*operand.Sample, depth int, interval, maxG
 		if len(h.Samples) == depth || !newest.Continues(older) || gap > maxGap {
 			break
 		}
-		if gap >= MinStep {
+		if gap >= freshness.MinStep {
 			oldest = older
 		}
 		if gap >= interval {

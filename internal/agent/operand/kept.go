@@ -1,9 +1,6 @@
 package operand
 
-import (
-	"slices"
-	"time"
-)
+import "slices"
 
 // Kept is samples that are kept although there are newer ones, newest first.
 type Kept []*Sample
@@ -15,11 +12,6 @@ func (k *Kept) Add(s *Sample, most int) {
 	}
 	*k = slices.Insert(*k, 0, s)
 	k.Trim(most)
-}
-
-// Forget lets go of samples that were taken before a time.
-func (k *Kept) Forget(before time.Time) {
-	*k = slices.DeleteFunc(*k, func(s *Sample) bool { return s.Taken.Before(before) })
 }
 
 // Trim lets go of all samples but the n newest.

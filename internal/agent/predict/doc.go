@@ -31,6 +31,6 @@
 //	which intervals count, and which are dropped          Predictor.RecordFetch, addInterval
 //	whether there is a forecast                           Predictor.predictable
 //	how long before the expected fetch its sample is      Predictor.lead
-//	when there are repeated samples, and how far apart    Schedule.setNext, gap; the constants of schedule.go
+//	when there are repeated samples, and how far apart    Schedule.setNext, gap; the constants of package freshness
 //	how many contexts have samples                        maxTimers
 package predict

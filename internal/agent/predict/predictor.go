@@ -3,18 +3,13 @@ package predict
 import (
 	"slices"
 	"time"
+
+	"pmdaderived/internal/agent/freshness"
 )
 
 const (
-	// Lead is the time between the request of a sample and the fetch that it is for. A shorter one misses more
-	// fetches than it makes samples younger (docs/pmcd.md c).
-	Lead = 5 * time.Millisecond
-
-	// maxLead is the longest lead, for a client whose fetches have come too early.
-	maxLead = 25 * time.Millisecond
-
 	// TimerSlack is a difference of time for which it is not worth to set a timer again.
-	TimerSlack = Lead / 4
+	TimerSlack = freshness.Lead / 4
 
 	// maxIntervals is the number of intervals that a forecast is made from.
 	maxIntervals = 8
@@ -52,7 +47,7 @@ func (p *Predictor) Interval() time.Duration { return p.median }
 
 // Quick reports whether the client fetches so often that a sample for its next fetch is to be requested with this one.
 // Then no timer is needed, and no thread has to be woken.
-func (p *Predictor) Quick() bool { return len(p.intervals) > 0 && p.median <= Lead }
+func (p *Predictor) Quick() bool { return len(p.intervals) > 0 && p.median <= freshness.Lead }
 
 // RecordFetch records a fetch, and returns the schedule of the samples until the next one. blocked is the last time in
 // which pmcd served no client. The interval of a fetch that this delayed is not recorded.
@@ -137,10 +132,10 @@ func (p *Predictor) appendInterval(interval time.Duration) {
 }
 
 // similar reports whether an interval is about as long as another.
-func similar(i, of time.Duration) bool { return (i - of).Abs() <= of/8+Lead }
+func similar(i, of time.Duration) bool { return (i - of).Abs() <= of/8+freshness.Lead }
 
 // lead returns the time between the next sample and the expected fetch. It is longer if one of the last fetches came
 // early.
 func (p *Predictor) lead() time.Duration {
-	return Lead + min(slices.Max(p.earliness[:]), maxLead-Lead, p.median/4)
+	return freshness.Lead + min(slices.Max(p.earliness[:]), freshness.MaxLead-freshness.Lead, p.median/4)
 }

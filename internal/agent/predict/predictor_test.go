@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"pmdaderived/internal/agent/freshness"
+
 	"github.com/stretchr/testify/assert"
 )
 
@@ -55,7 +57,7 @@ func TestTypicalInterval(t *testing.T) {
 		}
 		assert.Len(t, h.intervals, maxIntervals)
 		assert.Equal(t, 500*ms, h.Interval())
-		assert.Equal(t, now.Add(500*ms-Lead), p.Next)
+		assert.Equal(t, now.Add(500*ms-freshness.Lead), p.Next)
 	})
 }
 
@@ -71,14 +73,14 @@ func TestLeadFollowsEarlyFetches(t *testing.T) {
 	for range 4 {
 		fetch(time.Second)
 	}
-	assert.Equal(t, Lead, fetch(time.Second))
-	assert.Equal(t, Lead, fetch(1009*ms), "late")
-	assert.Equal(t, 9*ms+Lead, fetch(991*ms), "early")
+	assert.Equal(t, freshness.Lead, fetch(time.Second))
+	assert.Equal(t, freshness.Lead, fetch(1009*ms), "late")
+	assert.Equal(t, 9*ms+freshness.Lead, fetch(991*ms), "early")
 	for range maxIntervals - 1 {
-		assert.Equal(t, 9*ms+Lead, fetch(time.Second))
+		assert.Equal(t, 9*ms+freshness.Lead, fetch(time.Second))
 	}
-	assert.Equal(t, Lead, fetch(time.Second), "long ago")
-	assert.Equal(t, maxLead, fetch(900*ms), "there is a limit")
+	assert.Equal(t, freshness.Lead, fetch(time.Second), "long ago")
+	assert.Equal(t, freshness.MaxLead, fetch(900*ms), "there is a limit")
 }
 
 // An interval in which pmcd was blocked is not recorded, neither for a client without a forecast nor for one with it.
@@ -113,7 +115,7 @@ func TestDelayedFetches(t *testing.T) {
 			assert.Equal(t, row.typical, h.Interval())
 			if row.next == 0 {
 				assert.Zero(t, h.expected)
-				assert.Equal(t, now.Add(minGap), p.Next, "as after a first fetch")
+				assert.Equal(t, now.Add(freshness.MinGap), p.Next, "as after a first fetch")
 				return
 			}
 			assert.Equal(t, now.Add(row.next), h.expected)
@@ -161,17 +163,17 @@ func TestRepeatedSamples(t *testing.T) {
 	for i := range trustedIntervals {
 		assert.Equal(t, i > 0, !h.expected.IsZero())
 		for n := 1; n < 12; n++ {
-			assert.LessOrEqual(t, p.Next.Sub(now), time.Duration(n)*maxGap, "fetch %d", i)
+			assert.LessOrEqual(t, p.Next.Sub(now), time.Duration(n)*freshness.MaxGap, "fetch %d", i)
 			p.Advance(p.Next)
 		}
 		now = now.Add(10 * time.Second)
 		p = h.RecordFetch(now, TimeRange{})
 	}
-	assert.Equal(t, now.Add(10*time.Second-Lead), p.Next, "it is known well enough")
+	assert.Equal(t, now.Add(10*time.Second-freshness.Lead), p.Next, "it is known well enough")
 	p.Advance(p.Next)
-	assert.Equal(t, now.Add(10*time.Second+maxGap), p.Next, "it does not come")
+	assert.Equal(t, now.Add(10*time.Second+freshness.MaxGap), p.Next, "it does not come")
 	p.Advance(p.Next)
-	assert.Equal(t, now.Add(10*time.Second+2*maxGap), p.Next)
+	assert.Equal(t, now.Add(10*time.Second+2*freshness.MaxGap), p.Next)
 }
 
 // The next fetch is expected an interval after a late one, too.

@@ -1,26 +1,9 @@
 package predict
 
-import "time"
+import (
+	"time"
 
-const (
-	// Without a forecast samples are minGap to maxGap apart: a quarter of the last interval, or of the time since the
-	// last fetch if that is longer. With a forecast from few intervals they are maxGap apart. They end activeTime
-	// after the last fetch.
-	minGap     = 50 * time.Millisecond
-	maxGap     = 800 * time.Millisecond
-	activeTime = time.Minute
-
-	// firstFetchTime is how long there are samples for a context that has fetched only once: it may be that of a
-	// logger with a long interval. After activeTime they are activeTime apart.
-	firstFetchTime = time.Hour
-
-	// lookupDelay is the time between a client's last look-up and its first sample, if the client has not fetched
-	// until then. pmlogger does that: it pauses for 20 ms before its first fetch (docs/pmcd.md b.4).
-	lookupDelay = 15 * time.Millisecond
-
-	// LookupTime is how long there are samples for a client that looks up and does not fetch, as pmchart does on a
-	// busy host.
-	LookupTime = 10 * time.Second
+	"pmdaderived/internal/agent/freshness"
 )
 
 // Schedule says when to sample for a context until its next fetch. There are two kinds of samples: one just before the
@@ -38,13 +21,13 @@ type Schedule struct {
 
 // AfterLookup returns the schedule for a client that has looked up metrics and not fetched yet.
 func AfterLookup(now time.Time) Schedule {
-	return Schedule{Next: now.Add(lookupDelay), start: now, afterLookup: true}
+	return Schedule{Next: now.Add(freshness.LookupDelay), start: now, afterLookup: true}
 }
 
 // Advance sets Next to the sample after the one that has been requested now.
 func (s *Schedule) Advance(now time.Time) {
 	if s.afterLookup {
-		if s.Next = now.Add(maxGap); s.Next.After(s.start.Add(LookupTime)) {
+		if s.Next = now.Add(freshness.MaxGap); s.Next.After(s.start.Add(freshness.LookupTime)) {
 			s.Next = time.Time{}
 		}
 		return
@@ -67,9 +50,9 @@ func (s *Schedule) setNext(after time.Time) {
 		}
 		after = s.expected // repeated samples begin if the fetch does not come then
 	}
-	sample, end := after.Add(s.gap(after)), s.start.Add(activeTime)
+	sample, end := after.Add(s.gap(after)), s.start.Add(freshness.ActiveTime)
 	if s.firstFetch() {
-		end = s.start.Add(firstFetchTime)
+		end = s.start.Add(freshness.FirstFetchTime)
 	}
 	if (s.Next.IsZero() || sample.Before(s.Next)) && !sample.After(end) {
 		s.Next = sample
@@ -79,13 +62,13 @@ func (s *Schedule) setNext(after time.Time) {
 // gap returns the time until the next repeated sample.
 func (s *Schedule) gap(after time.Time) time.Duration {
 	if !s.expected.IsZero() {
-		return maxGap
+		return freshness.MaxGap
 	}
 	silence := max(s.lastInterval, after.Sub(s.start))
-	if silence >= activeTime && s.firstFetch() {
-		return activeTime
+	if silence >= freshness.ActiveTime && s.firstFetch() {
+		return freshness.ActiveTime
 	}
-	return min(max(silence/4, minGap), maxGap)
+	return min(max(silence/4, freshness.MinGap), freshness.MaxGap)
 }
 
 // firstFetch reports whether the context has fetched only once, so that there is no interval.

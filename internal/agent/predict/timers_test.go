@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"pmdaderived/internal/agent/freshness"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -68,14 +70,14 @@ func TestPrediction(t *testing.T) {
 	for i := range 5 {
 		f.fetch(&h, &e, "")
 		f.pass(time.Second)
-		at := time.Duration(3+trustedIntervals+i)*time.Second - Lead
+		at := time.Duration(3+trustedIntervals+i)*time.Second - freshness.Lead
 		assert.Equal(t, []time.Duration{at}, f.times())
 	}
 	f.pass(30 * time.Second)
 	f.times()
 	assert.Len(t, f.heap, 1)
 	f.pass(time.Hour)
-	assert.LessOrEqual(t, len(f.times()), int(activeTime/maxGap))
+	assert.LessOrEqual(t, len(f.times()), int(freshness.ActiveTime/freshness.MaxGap))
 	assert.Empty(t, f.heap, "a context that does not come back is not sampled for")
 }
 
@@ -87,15 +89,15 @@ func TestNewContext(t *testing.T) {
 	f.fetch(&h, &e, "")
 	f.pass(3 * time.Hour)
 	got := f.times()
-	assert.Equal(t, minGap, got[0])
+	assert.Equal(t, freshness.MinGap, got[0])
 	for i, at := range got[:len(got)-1] {
-		most := max(minGap, min(at/4, maxGap))
-		if at >= activeTime {
-			most = activeTime // of a logger that fetches seldom
+		most := max(freshness.MinGap, min(at/4, freshness.MaxGap))
+		if at >= freshness.ActiveTime {
+			most = freshness.ActiveTime // of a logger that fetches seldom
 		}
 		assert.LessOrEqual(t, got[i+1]-at, most)
 	}
-	assert.InDelta(t, firstFetchTime, got[len(got)-1], float64(activeTime))
+	assert.InDelta(t, freshness.FirstFetchTime, got[len(got)-1], float64(freshness.ActiveTime))
 	assert.Empty(t, f.heap)
 }
 
@@ -110,7 +112,7 @@ func TestFetchAgainAtOnce(t *testing.T) {
 	for i := range 5 {
 		f.times()
 		f.pass(time.Second / 2)
-		at, age := f.times(), 2*Lead
+		at, age := f.times(), 2*freshness.Lead
 		require.NotEmpty(t, at)
 		if i == 0 {
 			age = time.Second / 8
@@ -137,10 +139,10 @@ func TestIrregularContext(t *testing.T) {
 	assert.Equal(t, start+100*ms, got[0], "a fourth of 400 ms")
 	for i := range got[1:] {
 		since := max(400*ms, got[i]-start)
-		assert.Equal(t, min(since/4, maxGap), got[i+1]-got[i], "a fourth of %v", since)
+		assert.Equal(t, min(since/4, freshness.MaxGap), got[i+1]-got[i], "a fourth of %v", since)
 	}
-	assert.LessOrEqual(t, got[len(got)-1], start+activeTime)
-	assert.Greater(t, got[len(got)-1], start+activeTime-time.Second)
+	assert.LessOrEqual(t, got[len(got)-1], start+freshness.ActiveTime)
+	assert.Greater(t, got[len(got)-1], start+freshness.ActiveTime-time.Second)
 }
 
 // A client that looks metrics up and does not fetch them at once is sampled for 15 ms after the last look-up, all
@@ -155,9 +157,9 @@ func TestPauseBeforeTheFirstFetch(t *testing.T) {
 	got := f.samples()
 	require.NotEmpty(t, got)
 	for i, s := range got { // a fetch that comes late finds a sample, too
-		assert.Equal(t, sampled{20*ms + time.Duration(i)*maxGap, "a b"}, s)
+		assert.Equal(t, sampled{20*ms + time.Duration(i)*freshness.MaxGap, "a b"}, s)
 	}
-	assert.InDelta(t, LookupTime, got[len(got)-1].at, float64(maxGap))
+	assert.InDelta(t, freshness.LookupTime, got[len(got)-1].at, float64(freshness.MaxGap))
 	assert.Empty(t, f.heap)
 
 	f.Set(&e, AfterLookup(f.time()), "a")

@@ -15,6 +15,7 @@ import (
 
 	"pmdaderived/derived"
 	"pmdaderived/internal/agent/control"
+	"pmdaderived/internal/agent/freshness"
 	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/agent/upstream"
@@ -161,7 +162,7 @@ func (r *Reloader) awaitFirstSamples(ctx context.Context, snap, before *Snapshot
 	if len(series) == 0 {
 		return
 	}
-	r.options.Upstream.Want(r.options.Now(), operand.Need{Gap: upstream.MinGap}, series...)
+	r.options.Upstream.Want(r.options.Now(), freshness.Need{Gap: freshness.MinAge}, series...)
 	ctx, cancel := context.WithTimeout(ctx, firstSampleWait)
 	defer cancel()
 	tick := time.Tick(firstSamplePoll)

@@ -10,17 +10,17 @@ import (
 
 	"pmdaderived/derived"
 	"pmdaderived/internal/agent/control"
+	"pmdaderived/internal/agent/freshness"
 	"pmdaderived/internal/agent/operand"
-	"pmdaderived/internal/agent/predict"
 	"pmdaderived/internal/agent/upstream"
 	"pmdaderived/internal/wait"
 	"pmdaderived/internal/window"
 )
 
 const (
-	// maxEarly is how long before a tick its sample may be taken. It exceeds predict.Lead, so that a sample that was
+	// maxEarly is how long before a tick its sample may be taken. It exceeds freshness.Lead, so that a sample that was
 	// made for a client at the time of the tick is used.
-	maxEarly = 2 * predict.Lead
+	maxEarly = 2 * freshness.Lead
 
 	// idleInterval is the time between two calls of RunDue if there are no windows.
 	idleInterval = time.Hour
@@ -158,7 +158,7 @@ func (s *Sampler) tickerOf(former []*ticker, w *derived.Window) *ticker {
 	if at := slices.IndexFunc(s.tickers, same); at >= 0 {
 		return s.tickers[at]
 	}
-	t := &ticker{interval: w.Every, perClient: w.Span == 0, unreadInterval: s.options.Interval / operand.PerInterval}
+	t := &ticker{interval: w.Every, perClient: w.Span == 0, unreadInterval: s.options.Interval / freshness.PerInterval}
 	if at := slices.IndexFunc(former, same); at >= 0 {
 		old := former[at]
 		t.tick, t.tickTime, t.nextTick, t.incomplete = old.tick, old.tickTime, old.nextTick, old.incomplete
@@ -250,7 +250,7 @@ func (s *Sampler) requestSamples(now time.Time) {
 			}
 		}
 		if len(wanted) > 0 {
-			s.options.Upstream.Tick(now, operand.Need{Gap: idleInterval, After: t.tickTime.Add(-maxEarly)}, wanted...)
+			s.options.Upstream.Tick(now, freshness.Need{Gap: idleInterval, After: t.tickTime.Add(-maxEarly)}, wanted...)
 		}
 	}
 }

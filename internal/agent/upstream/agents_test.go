@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"pmdaderived/internal/agent/agents"
-	"pmdaderived/internal/agent/operand"
+	"pmdaderived/internal/agent/freshness"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi/pmapitest"
 )
@@ -22,7 +22,7 @@ func TestFiguresOfAgents(t *testing.T) {
 	io := NewSeries([]pdu.Desc{{PMID: procID, Type: pdu.TypeU64, InDom: procDom}})
 	sample := func() {
 		t.Helper()
-		s.Want(time.Now(), operand.Need{After: time.Now()}, up, io)
+		s.Want(time.Now(), freshness.Need{After: time.Now()}, up, io)
 		eventually(t, "samples", func() bool { return s.idle(up, io) && s.newest(up) != nil })
 	}
 	shown := func() (all []string) {

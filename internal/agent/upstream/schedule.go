@@ -5,17 +5,14 @@ import (
 	"math"
 	"time"
 
-	"pmdaderived/internal/agent/operand"
+	"pmdaderived/internal/agent/freshness"
 	"pmdaderived/internal/agent/predict"
 )
 
 const (
-	// secondSample is the time between the first and the second sample of a series that is kept warm.
-	secondSample = 100 * time.Millisecond
-
 	// moreSlack is how much earlier than necessary the schedule may run, and predict.TimerSlack how much later: setting
 	// the timer may wake a thread, and so does a run that finds nothing due.
-	moreSlack = predict.Lead
+	moreSlack = freshness.Lead
 
 	// idleCheck is the longest time between two checks for time-outs and old samples.
 	idleCheck = 30 * time.Second
@@ -63,10 +60,10 @@ func (u *Upstream) keepWarm(series []*Series) {
 		return
 	}
 	now := u.now()
-	s.warmSeries, s.secondWarm = series, now.Add(secondSample)
+	s.warmSeries, s.secondWarm = series, now.Add(freshness.SecondSample)
 	if s.secondWarm.Before(s.nextRun) {
 		s.nextRun = s.secondWarm
-		u.timer.Reset(secondSample)
+		u.timer.Reset(freshness.SecondSample)
 	}
 	u.retainSamples(now, 1)
 }
@@ -76,7 +73,7 @@ func (u *Upstream) keepWarm(series []*Series) {
 // requests.
 func (u *Upstream) retainSamples(now time.Time, fewer int) {
 	wanted := make([]*Series, 0, len(u.schedule.warmSeries))
-	n := operand.Need{Gap: MinGap}
+	n := freshness.Need{Gap: freshness.MinAge}
 	for _, s := range u.schedule.warmSeries {
 		switch {
 		case len(s.Kept) >= fewer:
@@ -120,13 +117,13 @@ func (u *Upstream) RunDue(now time.Time) {
 	u.forgetSamples(now)
 	u.sender.CloseOverdue(now)
 	due := s.due[:0]
-	for at := s.planned.Next(); !at.IsZero() && !at.After(now.Add(predict.Lead/2)); at = s.planned.Next() {
+	for at := s.planned.Next(); !at.IsZero() && !at.After(now.Add(freshness.Lead/2)); at = s.planned.Next() {
 		due = append(due, s.planned.Advance(now)...) // series that are due together are fetched together
 	}
 	s.latestRun = earliest(now.Add(idleCheck), s.nextWarm, s.secondWarm)
 	s.nextRun = earliest(s.latestRun, s.planned.Next())
 	u.timer.Reset(s.nextRun.Sub(now))
-	u.enqueueStale(now, operand.Need{Gap: MinGap}, due...)
+	u.enqueueStale(now, freshness.Need{Gap: freshness.MinAge}, due...)
 	clear(due)
 	s.due = due
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"pmdaderived/internal/agent/freshness"
 	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/predict"
 )
@@ -122,7 +123,7 @@ func TestFetchesDoNotWakeTheSchedule(t *testing.T) {
 // Contexts that are due together share what is asked for.
 func TestCoincidingPlans(t *testing.T) {
 	s := newScheduling(0)
-	const lead = predict.Lead
+	const lead = freshness.Lead
 	var a, b, c predict.Predictor
 	var pa, pb, pc Planned
 	fa, fb, fc := seriesOf(loadID), seriesOf(countID), seriesOf(binID)
@@ -161,17 +162,17 @@ func TestKeepWarm(t *testing.T) {
 	s.wants = nil
 	assert.Len(t, deep.Kept, 1, "at once")
 	s.pass(35*time.Second - 20*time.Millisecond)
-	assert.Equal(t, []time.Duration{time.Second + secondSample, 10 * time.Second, 20 * time.Second, 30 * time.Second}, s.times())
-	assert.Len(t, deep.Kept, operand.PerInterval+2)
+	assert.Equal(t, []time.Duration{time.Second + freshness.SecondSample, 10 * time.Second, 20 * time.Second, 30 * time.Second}, s.times())
+	assert.Len(t, deep.Kept, freshness.PerInterval+2)
 	assert.Empty(t, flat.Kept)
 
 	fresh := seriesOf(binID)
 	s.SetSeries([]*Series{deep, fresh}, []int{1, 1})
-	s.pass(secondSample)
+	s.pass(freshness.SecondSample)
 	for _, w := range s.wants {
 		assert.Equal(t, []*Series{fresh}, w.series, "what was never sampled for that")
 	}
-	assert.Equal(t, []time.Duration{36 * time.Second, 36*time.Second + secondSample}, s.times())
+	assert.Equal(t, []time.Duration{36 * time.Second, 36*time.Second + freshness.SecondSample}, s.times())
 	s.SetSeries([]*Series{deep}, []int{0})
 	s.pass(time.Minute)
 	assert.Empty(t, s.times())
@@ -212,7 +213,7 @@ func TestFollow(t *testing.T) {
 			deep.Push(operand.Empty(u.now(), nil))
 		}
 		forget()
-		time.Sleep(secondSample - time.Nanosecond)
+		time.Sleep(freshness.SecondSample - time.Nanosecond)
 		assert.Empty(t, waiting())
 		time.Sleep(time.Nanosecond)
 		assert.Equal(t, []*Series{deep}, waiting(), "the second sample")

@@ -3,6 +3,7 @@ package upstream
 import (
 	"time"
 
+	"pmdaderived/internal/agent/freshness"
 	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/queue"
 	"pmdaderived/internal/agent/slow"
@@ -114,9 +115,9 @@ func (s *Series) Size() int {
 	return s.Values
 }
 
-// forgetSamples drops samples that have expired, at most once in ForgetGap.
+// forgetSamples drops samples that have expired, at most once in freshness.ForgetInterval.
 func (u *Upstream) forgetSamples(now time.Time) {
-	if now.Sub(u.lastForget) < ForgetGap {
+	if now.Sub(u.lastForget) < freshness.ForgetInterval {
 		return
 	}
 	u.lastForget = now
@@ -124,6 +125,3 @@ func (u *Upstream) forgetSamples(now time.Time) {
 		s.Forget(now, u.options.Interval)
 	}
 }
-
-// ForgetGap is the time between two searches for samples that have expired.
-const ForgetGap = 30 * time.Second

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/agent/freshness"
 	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/queue"
 	"pmdaderived/pdu"
@@ -51,8 +52,8 @@ func TestOneRequestPerConnection(t *testing.T) {
 	for i := range 2 * connections {
 		f := seriesOf(pdu.NewPMID(60, 9, i))
 		series = append(series, f)
-		s.Want(time.Now(), operand.Need{Gap: MinGap}, f)
-		s.Want(time.Now(), operand.Need{Gap: MinGap}, f) // it is on its way, or waits already
+		s.Want(time.Now(), freshness.Need{Gap: freshness.MinAge}, f)
+		s.Want(time.Now(), freshness.Need{Gap: freshness.MinAge}, f) // it is on its way, or waits already
 	}
 	eventually(t, "a fetch on every connection", func() bool { return len(u.Fetched()) == connections })
 	assert.EqualValues(t, connections, s.figures.UpstreamFetches.Load())
@@ -74,11 +75,11 @@ func TestOnlySeriesThatAreNotFreshAreSampled(t *testing.T) {
 	u := newRelay(t)
 	s := newFetching(t, u.Address, 1)
 	f, constant := seriesOf(loadID), seriesOf()
-	s.Want(time.Now(), operand.Need{Gap: MinGap}, nil, f, constant)
+	s.Want(time.Now(), freshness.Need{Gap: freshness.MinAge}, nil, f, constant)
 	s.sampled(f)
-	s.Want(time.Now(), operand.Need{Gap: time.Hour}, f)
+	s.Want(time.Now(), freshness.Need{Gap: time.Hour}, f)
 	assert.Len(t, u.Fetched(), 1, "fresh enough")
-	s.Want(time.Now().Add(2*time.Hour), operand.Need{Gap: time.Hour}, f)
+	s.Want(time.Now().Add(2*time.Hour), freshness.Need{Gap: time.Hour}, f)
 	eventually(t, "a second fetch", func() bool { return len(u.Fetched()) == 2 })
 	assert.Nil(t, constant.Latest)
 }
@@ -104,7 +105,7 @@ func TestAwaiting(t *testing.T) {
 func TestWantWithoutConnections(t *testing.T) {
 	s, _ := bare(time.Now)
 	f := seriesOf(loadID)
-	s.Want(time.Now(), operand.Need{Gap: MinGap}, f)
+	s.Want(time.Now(), freshness.Need{Gap: freshness.MinAge}, f)
 	assert.False(t, f.Waiting, "nothing would ever send it")
 	assert.False(t, s.Announce(loadID))
 	s.Drain()
@@ -132,7 +133,7 @@ func TestPartsOfAFetch(t *testing.T) {
 			for _, ids := range row.series {
 				series = append(series, seriesOf(ids...))
 			}
-			s.Want(time.Now(), operand.Need{Gap: MinGap}, series...)
+			s.Want(time.Now(), freshness.Need{Gap: freshness.MinAge}, series...)
 			s.sampled(series...)
 			var sizes []int
 			for _, ids := range u.Fetched() {
@@ -157,8 +158,8 @@ func TestDetachForgetsWhatIsUnderWay(t *testing.T) {
 	defer release()
 	s := newFetching(t, u.Address, 1)
 	f, waiting := seriesOf(loadID), seriesOf(countID)
-	s.Want(time.Now(), operand.Need{Gap: MinGap}, f)
-	s.Want(time.Now(), operand.Need{Gap: MinGap}, waiting)
+	s.Want(time.Now(), freshness.Need{Gap: freshness.MinAge}, f)
+	s.Want(time.Now(), freshness.Need{Gap: freshness.MinAge}, waiting)
 	assert.False(t, s.idle(f, waiting))
 	s.pool.EndSession()
 	assert.True(t, s.idle(f, waiting))
@@ -187,19 +188,19 @@ func TestFreshSamples(t *testing.T) {
 		name   string
 		sample *operand.Sample
 		after  time.Duration // the arrival
-		need   operand.Need
+		need   freshness.Need
 		fresh  bool
 	}{
-		{"none", nil, 0, operand.Need{Gap: time.Hour}, false},
-		{"young", quick, 0, operand.Need{Gap: MinGap}, true},
-		{"as old as the gap", quick, ms, operand.Need{Gap: MinGap}, false},
-		{"within a burst", quick, ms, operand.Need{Gap: MinGap, Burst: true}, true},
-		{"after a burst", quick, 2 * ms, operand.Need{Gap: MinGap, Burst: true}, false},
-		{"took long", long, 0, operand.Need{Gap: MinGap}, false},
-		{"took long, within a burst", long, 99 * ms, operand.Need{Gap: MinGap, Burst: true}, true},
-		{"took long, after a burst", long, 100 * ms, operand.Need{Gap: MinGap, Burst: true}, false},
-		{"taken when the client was there", quick, 0, operand.Need{Gap: MinGap, After: at, Burst: true}, true},
-		{"taken before the client came", quick, 0, operand.Need{Gap: time.Hour, After: at.Add(1), Burst: true}, false},
+		{"none", nil, 0, freshness.Need{Gap: time.Hour}, false},
+		{"young", quick, 0, freshness.Need{Gap: freshness.MinAge}, true},
+		{"as old as the gap", quick, ms, freshness.Need{Gap: freshness.MinAge}, false},
+		{"within a burst", quick, ms, freshness.Need{Gap: freshness.MinAge, Burst: true}, true},
+		{"after a burst", quick, 2 * ms, freshness.Need{Gap: freshness.MinAge, Burst: true}, false},
+		{"took long", long, 0, freshness.Need{Gap: freshness.MinAge}, false},
+		{"took long, within a burst", long, 99 * ms, freshness.Need{Gap: freshness.MinAge, Burst: true}, true},
+		{"took long, after a burst", long, 100 * ms, freshness.Need{Gap: freshness.MinAge, Burst: true}, false},
+		{"taken when the client was there", quick, 0, freshness.Need{Gap: freshness.MinAge, After: at, Burst: true}, true},
+		{"taken before the client came", quick, 0, freshness.Need{Gap: time.Hour, After: at.Add(1), Burst: true}, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			f := seriesOf(loadID)
@@ -225,7 +226,7 @@ func TestPartsByValues(t *testing.T) {
 	a := sampled("a", pdu.NewPMID(60, 1, 1), queue.MaxValues/2)
 	b := sampled("b", pdu.NewPMID(60, 1, 2), queue.MaxValues/2)
 	c := sampled("c", pdu.NewPMID(60, 1, 3), 1)
-	s.Want(time.Now(), operand.Need{}, a, b, c)
+	s.Want(time.Now(), freshness.Need{}, a, b, c)
 	eventually(t, "both parts", func() bool { return len(u.Fetched()) == 2 })
 	assert.ElementsMatch(t, [][]pdu.PMID{{a.descs[0].PMID, b.descs[0].PMID}, {c.descs[0].PMID}}, u.Fetched())
 }
@@ -245,10 +246,10 @@ func TestPartsFollowEachOther(t *testing.T) {
 	}
 	one, half, few := sampled(10, queue.MaxUrgent), sampled(11, queue.MaxUrgent+1), sampled(12, 1)
 	release := u.HoldFetches()
-	s.Want(time.Now(), operand.Need{}, big...)
-	s.Want(time.Now(), operand.Need{}, one)
-	s.Want(time.Now(), operand.Need{}, half)
-	s.Want(time.Now(), operand.Need{}, few)
+	s.Want(time.Now(), freshness.Need{}, big...)
+	s.Want(time.Now(), freshness.Need{}, one)
+	s.Want(time.Now(), freshness.Need{}, half)
+	s.Want(time.Now(), freshness.Need{}, few)
 	eventually(t, "what need not wait", func() bool { return len(u.Fetched()) == 3 })
 	asked := func(series ...*Series) (all [][]pdu.PMID) {
 		for _, f := range series {
@@ -277,7 +278,7 @@ func TestUpstreamIsSafeForAll(t *testing.T) {
 	for i := range 4 {
 		all.Go(func() {
 			for n := range 100 {
-				s.Want(time.Now().Add(time.Hour), operand.Need{Gap: 0}, series[(5*i+n)%20], series[n%20])
+				s.Want(time.Now().Add(time.Hour), freshness.Need{Gap: 0}, series[(5*i+n)%20], series[n%20])
 				s.Drain()
 				s.check(time.Now())
 				_ = s.newest(series[n%20])
@@ -305,7 +306,7 @@ func TestSampleIsACopy(t *testing.T) {
 	f := NewSeries([]pdu.Desc{
 		{PMID: binID, Type: pdu.Type32, InDom: binDom}, {PMID: binTextID, Type: pdu.TypeString, InDom: binDom},
 	})
-	s.Want(time.Now(), operand.Need{Gap: 0}, f)
+	s.Want(time.Now(), freshness.Need{Gap: 0}, f)
 	s.sampled(f)
 	old := s.newest(f)
 	u.Update(func() {
@@ -313,7 +314,7 @@ func TestSampleIsACopy(t *testing.T) {
 		u.Metrics[2].Values = []pdu.Value{pdu.Int32Value(4, 1), pdu.Int32Value(5, 2), pdu.Int32Value(6, 3)}
 		u.Metrics[3].Values = []pdu.Value{pdu.StringValue(4, "x"), pdu.StringValue(5, "y"), pdu.StringValue(6, "z")}
 	})
-	s.Want(time.Now().Add(time.Hour), operand.Need{Gap: 0}, f)
+	s.Want(time.Now().Add(time.Hour), freshness.Need{Gap: 0}, f)
 	eventually(t, "a new sample", func() bool { return s.newest(f) != old })
 	assert.Equal(t, []pdu.Inst{1, 2, 3}, old.Values(binID, new(int32)).Insts.IDs())
 	assert.Equal(t, []uint64{10, 1<<32 - 20, 30}, old.Values(binID, new(int32)).Bits)
@@ -420,7 +421,7 @@ func TestSamplesDoNotContinueOverAReconnect(t *testing.T) {
 	f := seriesOf(loadID)
 	s.SetSeries([]*Series{f}, []int{1})
 	s.RetainNext(true, f)
-	s.Want(time.Now(), operand.Need{Gap: MinGap}, f)
+	s.Want(time.Now(), freshness.Need{Gap: freshness.MinAge}, f)
 	s.sampled(f)
 	old := s.newest(f)
 	assert.NotEmpty(t, s.Retained(nil, f))
@@ -428,7 +429,7 @@ func TestSamplesDoNotContinueOverAReconnect(t *testing.T) {
 	s.readers.Wait()
 	assert.Empty(t, s.Retained(nil, f))
 	s.join(u.Address, 5)
-	s.Want(time.Now(), operand.Need{After: time.Now()}, f)
+	s.Want(time.Now(), freshness.Need{After: time.Now()}, f)
 	eventually(t, "a sample", func() bool { return s.newest(f) != old })
 	assert.False(t, s.newest(f).Continues(old))
 }
@@ -452,15 +453,15 @@ func TestForgetsOldSamples(t *testing.T) {
 		}
 		return all
 	}
-	reached := operand.OldEnough + 80*time.Second // from the oldest that is served
+	reached := freshness.NeverServed + 80*time.Second // from the oldest that is served
 	check(s, begin.Add(reached))
 	assert.Len(t, kept(), 4)
 	check(s, begin.Add(reached+time.Minute))
 	assert.Equal(t, []time.Duration{3 * time.Minute, 2 * time.Minute, time.Minute}, kept())
 	assert.Equal(t, at(3*time.Minute), f.Latest)
-	check(s, begin.Add(reached+time.Minute+ForgetGap-1))
+	check(s, begin.Add(reached+time.Minute+freshness.ForgetInterval-1))
 	assert.Len(t, kept(), 3)
-	check(s, begin.Add(3*time.Minute+operand.OldEnough+ForgetGap))
+	check(s, begin.Add(3*time.Minute+freshness.NeverServed+freshness.ForgetInterval))
 	assert.Nil(t, f.Latest)
 	assert.NotEmpty(t, kept())
 	check(s, begin.Add(time.Hour))

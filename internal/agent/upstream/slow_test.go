@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/agent/freshness"
 	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/pool"
 	"pmdaderived/internal/agent/slow"
@@ -59,7 +60,7 @@ func slowAgentIsSampledApart(t *testing.T, quickID, slowID pdu.PMID, found [][]p
 	fetched := func(series ...*Series) [][]pdu.PMID {
 		t.Helper()
 		before := len(u.Fetched())
-		s.Want(s.now(), operand.Need{}, series...)
+		s.Want(s.now(), freshness.Need{}, series...)
 		eventually(t, "nothing under way", func() bool { return s.idle(series...) })
 		return u.Fetched()[before:]
 	}
@@ -145,16 +146,16 @@ func TestSlowAgentRestsWhateverIsWanted(t *testing.T) {
 	gate <- struct{}{}
 	gate <- struct{}{}
 	for range 2 { // slow twice
-		s.Want(s.now(), operand.Need{}, a)
+		s.Want(s.now(), freshness.Need{}, a)
 		eventually(t, "nothing under way", func() bool { return s.idle(a) })
 	}
 	clock.Add(int64(time.Hour))
-	s.Want(s.now(), operand.Need{}, a)
-	s.Want(s.now(), operand.Need{}, b)
+	s.Want(s.now(), freshness.Need{}, a)
+	s.Want(s.now(), freshness.Need{}, b)
 	gate <- struct{}{}
 	eventually(t, "nothing under way", func() bool { return s.idle(a, b) })
-	s.Want(s.now(), operand.Need{}, b)
-	s.Want(s.now(), operand.Need{}, a)
+	s.Want(s.now(), freshness.Need{}, b)
+	s.Want(s.now(), freshness.Need{}, a)
 	assert.True(t, s.idle(a, b))
 	assert.Len(t, u.Fetched(), 3)
 }
@@ -184,7 +185,7 @@ func TestLookupsAreNobodysFault(t *testing.T) {
 	f := seriesOf(loadID)
 	fetch := func() {
 		clock.Add(int64(time.Second))
-		s.Want(s.now(), operand.Need{}, f)
+		s.Want(s.now(), freshness.Need{}, f)
 		eventually(t, "an answer", func() bool { return s.idle(f) })
 	}
 	suspected := func() bool {

@@ -11,6 +11,7 @@ import (
 
 	"pmdaderived/internal/agent/agents"
 	"pmdaderived/internal/agent/control"
+	"pmdaderived/internal/agent/freshness"
 	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/pool"
 	"pmdaderived/internal/agent/predict"
@@ -100,7 +101,7 @@ func New(o Options) *Upstream {
 		logged:     make(map[pdu.PMID]struct{}), changed: make(map[pdu.InDom]struct{}),
 	}
 	u.next = u.nextFetch
-	u.schedule.warmInterval = o.Interval / operand.PerInterval
+	u.schedule.warmInterval = o.Interval / freshness.PerInterval
 	u.pool = pool.New(pool.Options{
 		Dial: o.Dial, Limit: o.Answer, Lock: u.mu, Slow: known, Ready: u.ready,
 		Answered: u.answered, Free: u.send, Disconnected: u.disconnected,
@@ -168,8 +169,8 @@ func (u *Upstream) ForgetOversize() {
 }
 
 // SetSeries sets the series that are served, and the number of older samples that each needs. Those that need any are
-// kept warm. New ones among them are sampled now and again after secondSample: contexts that have fetched them from
-// another agent, or this one before a restart, get a value at once.
+// kept warm. New ones among them are sampled now and again after freshness.SecondSample: contexts that have fetched
+// them from another agent, or this one before a restart, get a value at once.
 func (u *Upstream) SetSeries(series []*Series, older []int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

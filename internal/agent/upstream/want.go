@@ -4,27 +4,24 @@ import (
 	"slices"
 	"time"
 
-	"pmdaderived/internal/agent/operand"
+	"pmdaderived/internal/agent/freshness"
 	"pmdaderived/internal/agent/pool"
 	"pmdaderived/internal/agent/queue"
 )
-
-// MinGap is the age below which a sample is as good as a new one.
-const MinGap = 2 * time.Millisecond
 
 // fetch is a request to the pool: a fetch for series, or a probe.
 type fetch = queue.Fetch[*Series]
 
 // Want requests a new sample of each series without one that is new enough, unless one is on its way. If all
 // connections are busy, the series wait in the queue.
-func (u *Upstream) Want(now time.Time, n operand.Need, series ...*Series) {
+func (u *Upstream) Want(now time.Time, n freshness.Need, series ...*Series) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.enqueueStale(now, n, series...)
 }
 
 // Tick is Want for functions over time: Sampled gets an element when a series has its next sample.
-func (u *Upstream) Tick(now time.Time, n operand.Need, series ...*Series) {
+func (u *Upstream) Tick(now time.Time, n freshness.Need, series ...*Series) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, s := range series {
@@ -37,7 +34,7 @@ func (u *Upstream) Tick(now time.Time, n operand.Need, series ...*Series) {
 func (u *Upstream) Sampled() <-chan struct{} { return u.tickSampled }
 
 // Fresh reports whether a series has a sample that is new enough.
-func (u *Upstream) Fresh(now time.Time, n operand.Need, s *Series) bool {
+func (u *Upstream) Fresh(now time.Time, n freshness.Need, s *Series) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return s.Fresh(now, n)
@@ -51,7 +48,7 @@ func (u *Upstream) Awaiting(series []*Series) bool {
 }
 
 // enqueueStale is Want with the lock.
-func (u *Upstream) enqueueStale(now time.Time, n operand.Need, series ...*Series) {
+func (u *Upstream) enqueueStale(now time.Time, n freshness.Need, series ...*Series) {
 	if !u.sender.Connected() {
 		return
 	}
