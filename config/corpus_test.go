@@ -138,7 +138,7 @@ func corpusCopy(t *testing.T) string {
 	return dir
 }
 
-// lockDown takes the right to write from everybody but the owner.
+// lockDown removes the write permission of everyone but the owner.
 func lockDown(t *testing.T, dir string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -173,7 +173,7 @@ func oneLine(loaded Loaded, name string) string {
 	return ""
 }
 
-// help gives the help text as pmLookupText(3) does.
+// help returns the help text as pmLookupText(3) does.
 func help(loaded Loaded, name string) string {
 	for _, d := range loaded.Definitions {
 		if d.Name == name && d.Help != nil {

@@ -55,7 +55,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// report shows all that a file gave.
+// report returns the whole result of loading a file, as text.
 func report(l Loaded) string {
 	var b strings.Builder
 	for _, d := range l.Definitions {

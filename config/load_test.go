@@ -20,8 +20,8 @@ func inTree(t *testing.T, files map[string]string) {
 	t.Chdir(newTree(t, files).dir)
 }
 
-// newTree makes the files in a new folder, which only the owner can write. A name that ends in / is a
-// folder, a content that begins with -> a symbolic link.
+// newTree makes files in a new folder that only the owner can write to. A name that ends in / is a folder, and
+// content that begins with -> a symbolic link.
 func newTree(t *testing.T, files map[string]string) tree {
 	t.Helper()
 	d := tree{t: t, dir: t.TempDir()}
@@ -39,8 +39,8 @@ func newTree(t *testing.T, files map[string]string) tree {
 	return d
 }
 
-// places writes definitions as "file:name=expr" and problems as "place severity: message".
-func places(l Loaded) []string {
+// located returns definitions as "file:name=expr" and problems as "position severity: message".
+func located(l Loaded) []string {
 	var s []string
 	for _, d := range l.Definitions {
 		s = append(s, d.Pos.File+" "+d.Name+"="+d.Expr)
@@ -51,7 +51,7 @@ func places(l Loaded) []string {
 	return s
 }
 
-// What a load does not read because there is too much, it says; other files go on defining what is there already.
+// A load reports what it does not read because of a limit. Later files can still replace definitions.
 func TestLoadSoManyDefinitions(t *testing.T) {
 	var many strings.Builder
 	for i := range MaxDefinitions + 2 {
@@ -65,7 +65,7 @@ func TestLoadSoManyDefinitions(t *testing.T) {
 		"b a1=2",
 		"a:100001:1 error: more than 100000 definitions; the rest of the file is not read",
 		"b:1:1 note: replaces the definition at a:2:1",
-	}, places(loaded))
+	}, located(loaded))
 	assert.False(t, loaded.Covers("a"))
 	assert.True(t, loaded.Covers("b"))
 }
@@ -210,7 +210,7 @@ func TestLoad(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			inTree(t, row.files)
 			loaded := Load(row.paths, nil)
-			assert.Equal(t, row.want, places(loaded))
+			assert.Equal(t, row.want, located(loaded))
 			assert.Equal(t, loaded.state().digest, scanFiles(row.paths).digest, "else the watcher would never be content")
 		})
 	}
@@ -220,7 +220,7 @@ func TestLoadLeavesOutByName(t *testing.T) {
 	inTree(t, map[string]string{
 		"d/a": "a = 1", "d/a.save": "bad", "d/e/b.test": "bad", "d/f.bak/c": "bad", "d/g~": "->a", "h.old": "h = 1",
 	})
-	assert.Equal(t, []string{"d/a a=1", "h.old h=1"}, places(Load([]string{"d", "h.old"}, nil)))
+	assert.Equal(t, []string{"d/a a=1", "h.old h=1"}, located(Load([]string{"d", "h.old"}, nil)))
 }
 
 func TestLoadJudgesWhoCanWrite(t *testing.T) {
@@ -247,7 +247,7 @@ func TestLoadJudgesWhoCanWrite(t *testing.T) {
 				require.NoError(t, os.Chmod(path, mode))
 			}
 			loaded := Load([]string{"d"}, nil)
-			assert.Equal(t, row.want, places(loaded))
+			assert.Equal(t, row.want, located(loaded))
 			assert.Equal(t, loaded.state().digest, scanFiles([]string{"d"}).digest)
 		})
 	}
@@ -256,7 +256,7 @@ func TestLoadJudgesWhoCanWrite(t *testing.T) {
 func TestLoadTakesTheModeOfTheTarget(t *testing.T) {
 	inTree(t, map[string]string{"f": "a = 1", "link": "->f"})
 	require.NoError(t, os.Chmod("f", 0o666))
-	assert.Equal(t, []string{"link error: everyone can write to it (mode 0666)"}, places(Load([]string{"link"}, nil)))
+	assert.Equal(t, []string{"link error: everyone can write to it (mode 0666)"}, located(Load([]string{"link"}, nil)))
 }
 
 func TestLoadNeverOpensPipes(t *testing.T) {
@@ -266,7 +266,7 @@ func TestLoadNeverOpensPipes(t *testing.T) {
 		"d/f a=1",
 		"d/pipe note: not a regular file",
 		"d/pipe error: not a regular file",
-	}, places(Load([]string{"d", "d/pipe"}, nil)))
+	}, located(Load([]string{"d", "d/pipe"}, nil)))
 }
 
 func TestTextsAcrossFiles(t *testing.T) {
@@ -360,15 +360,15 @@ func TestLoadLimits(t *testing.T) {
 		require.NoError(t, os.Truncate("ok", MaxFileSize))
 		require.NoError(t, os.Truncate("big", MaxFileSize+1))
 		loaded := Load([]string{"ok", "big"}, nil)
-		assert.Equal(t, "ok a=1", places(loaded)[0])
-		assert.Contains(t, places(loaded), "big error: larger than 16777216 bytes")
+		assert.Equal(t, "ok a=1", located(loaded)[0])
+		assert.Contains(t, located(loaded), "big error: larger than 16777216 bytes")
 	})
 	t.Run("all files", func(t *testing.T) {
 		inTree(t, map[string]string{"big": "", "a": "a = 1"})
 		require.NoError(t, os.Truncate("big", MaxFileSize))
 		loaded := Load([]string{"big", "big", "big", "big", "a"}, nil)
 		assert.Empty(t, loaded.Definitions)
-		assert.Contains(t, places(loaded), "a error: more than 67108864 bytes with the files before it")
+		assert.Contains(t, located(loaded), "a error: more than 67108864 bytes with the files before it")
 	})
 	t.Run("files", func(t *testing.T) {
 		const each = 100 // files in a folder that is linked many times
@@ -380,7 +380,7 @@ func TestLoadLimits(t *testing.T) {
 		require.Equal(t, MaxFiles, each*each)
 		inTree(t, files)
 		loaded := Load([]string{"d", "last"}, nil)
-		assert.Equal(t, []string{"last error: more than 10000 files"}, places(loaded))
+		assert.Equal(t, []string{"last error: more than 10000 files"}, located(loaded))
 		assert.Len(t, loaded.Sources, MaxFiles+1)
 	})
 	t.Run("depth", func(t *testing.T) {
@@ -389,7 +389,7 @@ func TestLoadLimits(t *testing.T) {
 		assert.Equal(t, []string{
 			deep + "f a=1",
 			deep + "d error: more than 32 levels of directories",
-		}, places(Load([]string{"d"}, nil)))
+		}, located(Load([]string{"d"}, nil)))
 	})
 }
 
@@ -400,8 +400,8 @@ func TestLoadDefault(t *testing.T) {
 		"etc/pmdaderived/site.conf a=1",
 		"var/config/derived note: no such file or directory",
 		"var/config/pmdaderived note: no such file or directory",
-	}, places(LoadOptions{MissingSeverity: Note}.Load(DefaultPaths(conf))))
-	assert.Equal(t, places(LoadOptions{MissingSeverity: Note}.Load(DefaultPaths(conf)))[:1], places(Load(DefaultPaths(conf), nil))[:1])
+	}, located(LoadOptions{MissingSeverity: Note}.Load(DefaultPaths(conf))))
+	assert.Equal(t, located(LoadOptions{MissingSeverity: Note}.Load(DefaultPaths(conf)))[:1], located(Load(DefaultPaths(conf), nil))[:1])
 }
 
 func TestSplitPaths(t *testing.T) {

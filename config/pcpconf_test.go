@@ -100,7 +100,7 @@ sock 508 socket inet 4321 notready
 	assert.False(t, PCPConf{PMCDConf: "nothing"}.NotReady(511))
 }
 
-// Nobody waits for what is no file.
+// No call waits for a file that is not regular.
 func TestPCPConfThatIsNoFile(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	require.NoError(t, syscall.Mkfifo(fifo, 0o600))

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Whoever reads a file must be let in by its own mode and by each folder above, after all links.
+// A user can read a file if its mode and the modes of all directories above it, after all links, allow it.
 func TestFilesThatNotEverybodyMayRead(t *testing.T) {
 	inTree(t, map[string]string{
 		"open/a": "a = 1\n", "open/b": "b = 2\na(oneline) = text of b\n", "shut/c": "c = 3\n", "open/link": "->../shut/c", "shut/link": "->../open/a",

@@ -170,7 +170,7 @@ func (d tree) do(all steps) {
 	}
 }
 
-// Each way in which files change, with the kernel's own notifications: seen at once, and once.
+// The kernel reports each way in which files change: each change is announced at once, and once.
 func TestWatchNotices(t *testing.T) {
 	for _, row := range []struct {
 		name  string
@@ -264,7 +264,7 @@ func (s *watching) watched() {
 	s.awaitThat(func(string) bool { return len(s.said()) > 0 })
 }
 
-// What makes no difference to Load is not announced.
+// A change that makes no difference to Load is not announced.
 func TestWatchIgnores(t *testing.T) {
 	for _, row := range []struct {
 		name  string
@@ -293,7 +293,7 @@ func TestWatchIgnores(t *testing.T) {
 	}
 }
 
-// A directory that comes in the place of another is watched, even if its path stays the same and nothing told of it.
+// A directory that replaces another is watched, even if its path stays the same and no event reports it.
 func TestNotifierFollowsTheFiles(t *testing.T) {
 	d := newTree(t, files{"d/e/f/g": "a = 1\n", "new/e/f/g": "a = 2\n", "far/g": "a = 3\n"})
 	f, err := openEventSource()
@@ -428,7 +428,7 @@ func TestWatchDoesNotWaitForEver(t *testing.T) {
 	})
 }
 
-// A change whose reload is under way is announced once.
+// A change is announced once, even while its reload is running.
 func TestWatchAnnouncesOnce(t *testing.T) {
 	d := newTree(t, map[string]string{"d/f": "a = 1\n"})
 	synctest.Test(t, func(t *testing.T) {
@@ -472,7 +472,7 @@ func TestWatchAnnouncesOnce(t *testing.T) {
 	})
 }
 
-// A change that comes between the first load and the first look is not lost.
+// A change between the first load and the first comparison is announced.
 func TestWatchComparesWithWhatWasLoaded(t *testing.T) {
 	d := newTree(t, map[string]string{"d/f": "a = 1\n"})
 	synctest.Test(t, func(t *testing.T) {
@@ -536,7 +536,7 @@ func TestWatchLeavesHalfWrittenFilesTime(t *testing.T) {
 	})
 }
 
-// Whatever lost events were about is looked at.
+// After lost events the files are compared.
 func TestWatchSurvivesOverflow(t *testing.T) {
 	inBubble(t, func(t *testing.T, d tree, s *watching, f *fake) {
 		d.put("d/f", "a = 3\nb = 2\n")
@@ -546,7 +546,7 @@ func TestWatchSurvivesOverflow(t *testing.T) {
 	})
 }
 
-// There are changes that the kernel says nothing of, and some that are too far away to be watched.
+// The poll finds changes that the kernel does not report, and those in directories that are not watched.
 func TestWatchPollsWhereItIsNotified(t *testing.T) {
 	for name, steps := range map[string]steps{
 		"by another host":        {"put a/b/d/f a = 3\nb = 2\n"},
@@ -569,8 +569,7 @@ func TestWatchPollsWhereItIsNotified(t *testing.T) {
 	}
 }
 
-// With its limits exhausted the kernel tells of nothing, or not of everything, until others give back
-// what they have.
+// When its limits are exhausted the kernel reports nothing, or not everything, until other processes free resources.
 func TestWatchPollsWhenLimitsAreExhausted(t *testing.T) {
 	for _, row := range []struct {
 		name           string
@@ -630,8 +629,7 @@ func TestWatchPollsWhenLimitsAreExhausted(t *testing.T) {
 	}
 }
 
-// A directory on the way to the files may be one that can be passed and not listed. The one that they
-// are in is another matter.
+// A directory above the files needs no read permission for the watcher. The directory of the files needs it.
 func TestWatchNeedsNotListWhatItPasses(t *testing.T) {
 	for _, row := range []struct {
 		dir   string
@@ -663,8 +661,8 @@ func TestWatchNeedsNotListWhatItPasses(t *testing.T) {
 	}
 }
 
-// Only what passes without a trace makes the watcher look again soon.
-func TestPassing(t *testing.T) {
+// Only errors that end without an event cause a comparison soon.
+func TestTransientErrors(t *testing.T) {
 	for _, row := range []struct {
 		err  error
 		want bool

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// placesBelow writes the places below a folder as "directory: what matters in it".
-func placesBelow(root string, all watchDirs) []string {
+// watchedBelow returns the watched directories below a folder as "directory: the entries that matter".
+func watchedBelow(root string, all watchDirs) []string {
 	var lines []string
 	for _, dir := range slices.Sorted(maps.Keys(all)) {
 		name, below := strings.CutPrefix(dir, root)
@@ -72,7 +72,7 @@ func TestTrace(t *testing.T) {
 				}
 				paths = append(paths, path)
 			}
-			assert.Equal(t, row.want, placesBelow(root, findWatchDirs(paths)))
+			assert.Equal(t, row.want, watchedBelow(root, findWatchDirs(paths)))
 		})
 	}
 }
@@ -99,13 +99,14 @@ func TestPlacesMatter(t *testing.T) {
 	}
 }
 
-// A directory that everybody can write is not looked into: others must not make us use up our watches.
-func TestTraceStaysOutsideOfWhatLoadRefuses(t *testing.T) {
+// The directories below one that everyone can write to are not watched: other users could exhaust the agent's
+// watches.
+func TestFindWatchDirsSkipsRefusedDirs(t *testing.T) {
 	d := newTree(t, map[string]string{"d/e/f": ""})
 	d.chmod("d", 0o777)
 	root, err := filepath.EvalSymlinks(d.dir)
 	require.NoError(t, err)
-	assert.Equal(t, []string{": d", "/d:"}, placesBelow(root, findWatchDirs([]string{root + "/d"})))
+	assert.Equal(t, []string{": d", "/d:"}, watchedBelow(root, findWatchDirs([]string{root + "/d"})))
 }
 
 func TestTraceLimits(t *testing.T) {

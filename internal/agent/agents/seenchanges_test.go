@@ -8,7 +8,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// What one connection has told is no news when another one repeats it.
+// A change that one connection has reported is not new when another one repeats it.
 func TestChangesAreToldByEachConnection(t *testing.T) {
 	var one, other SeenChanges
 	news, hidden := one.Unseen(pdu.ChangeDropAgent)

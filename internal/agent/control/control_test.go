@@ -45,7 +45,7 @@ func testSource() *Source {
 	}
 }
 
-// The names of the table are different, and a PMNS can be made of them.
+// The names of the table differ, and make a PMNS.
 func TestTable(t *testing.T) {
 	all := Table(testSource())
 	assert.True(t, slices.IsSortedFunc(all, func(a, b Metric) int { return a.Item - b.Item }))
@@ -176,7 +176,7 @@ func TestFetch(t *testing.T) {
 	assert.Equal(t, "-1:1.2.3", fetch(t, m, "version", &pdu.Profile{Default: pdu.Exclude}))
 }
 
-// What it costs to serve a thousand definitions is not a piece of memory for each.
+// A fetch of a thousand definitions does not allocate for each.
 func TestFetchOfMany(t *testing.T) {
 	s := testSource()
 	s.Definitions = slices.Values(slices.Repeat([]*Definition{{State: "bound"}}, 1000))

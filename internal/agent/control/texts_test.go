@@ -24,7 +24,7 @@ const helpHeader = `#
 #
 `
 
-// same demands that a file has the text, or writes it.
+// same fails unless the file has the text want. With -update it writes the text.
 func same(t *testing.T, path, want, got string) {
 	t.Helper()
 	if *update {
@@ -41,7 +41,7 @@ func same(t *testing.T, path, want, got string) {
 	assert.Fail(t, "the file does not say what the table says", "%s:%d; go test ./internal/agent/control -update writes it", path, line+1)
 }
 
-// The file help of the source tree says what the agent says.
+// The file help of the source tree has the help texts of the table.
 func TestHelpFile(t *testing.T) {
 	const path = "../../../help"
 	var want strings.Builder

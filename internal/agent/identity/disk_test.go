@@ -33,7 +33,7 @@ type frailFile struct {
 	synced  int // bytes that a stop cannot take away
 }
 
-// newFrailDisk makes a disk with a state file, if it is to have any content.
+// newFrailDisk returns a disk with a state file, unless its content is empty.
 func newFrailDisk(content string) *frailDisk {
 	d := &frailDisk{files: map[string]*frailFile{}}
 	if content != "" {
@@ -158,7 +158,7 @@ func (d *frailDisk) restarts(t *testing.T) (pmids []pdu.PMID, failures []error) 
 	return pmids, failures
 }
 
-// Wherever a write of the state is cut off, what is read next is all of the old state or all of the new.
+// Wherever a write of the state stops, the next Load finds all of the old state or all of the new.
 func TestStateSurvivesAStopAtEveryInstant(t *testing.T) {
 	save := func(r *Registry, d *frailDisk) {
 		r.path, r.disk = "state", d
@@ -192,7 +192,7 @@ func TestStateSurvivesAStopAtEveryInstant(t *testing.T) {
 	assert.Empty(t, failures)
 }
 
-// What a killed writer has left is removed, what a living one is writing is not.
+// The temporary file of a killed process is removed, and that of a running process is not.
 func TestLeftoversAreRemoved(t *testing.T) {
 	path := stateFile(t)
 	near := func(name string) string { return filepath.Join(filepath.Dir(path), name) }

@@ -29,7 +29,7 @@ func TestGroupDomains(t *testing.T) {
 	assert.Equal(t, pdu.NewInDom(testDomain, 67), r.GroupInDom(processes, "kind"))
 }
 
-// A state file that nobody of ours has written is set aside, and what was given out in it is not given out again.
+// A state file with inconsistent groups is set aside, and no number in it is given out again.
 func TestGroupsThatMakeNoSense(t *testing.T) {
 	const before, after = `{"version": 1, "domain": 510, "next": 0, "metrics": {}, "nextGroups": 70, "groups": {`, `}}`
 	for name, text := range map[string]string{
@@ -52,7 +52,7 @@ func TestGroupsThatMakeNoSense(t *testing.T) {
 	}
 }
 
-// A file from before there were groups is as good as any, and so is one of a version that kept the numbers of groups.
+// Load accepts files of versions without groups, and of versions that kept the numbers of groups.
 func TestGroupsOfOlderFiles(t *testing.T) {
 	const before, metrics = `{"version": 1, "domain": 510, `, `"next": 3, "metrics": {"kinds": {"pmid": "510.1.2", "expression": "sum(x) by (kind=/./)",
 		"descriptor": {"type": 3, "semantics": 3, "indom": "510.65", "units": "00000000"}}}`
@@ -79,7 +79,7 @@ func TestGroupsOfOlderFiles(t *testing.T) {
 	}
 }
 
-// There are no more domains than so many.
+// No more than maxGroupDomains instance domains of groups are given out.
 func TestTooManyGroupDomains(t *testing.T) {
 	r := load(t, "")
 	for i := range maxGroupDomains {

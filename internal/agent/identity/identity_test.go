@@ -46,14 +46,14 @@ func bind(t *testing.T, r *Registry, name, text string, d pdu.Desc) pdu.PMID {
 	return id
 }
 
-// saved saves a registry and loads what it has saved.
+// saved saves a registry, and returns the one that Load returns then.
 func saved(t *testing.T, r *Registry) *Registry {
 	t.Helper()
 	require.NoError(t, r.Save())
 	return load(t, r.path)
 }
 
-// filesIn lists the names in the folder of a path.
+// filesIn returns the names in the folder of a path.
 func filesIn(t *testing.T, path string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(path))
@@ -152,7 +152,7 @@ func TestChangedMetadataGetsANewPMID(t *testing.T) {
 	}
 }
 
-// An agent that says something else of its metrics each time makes the state file no larger in the end.
+// An agent of operands that changes its metadata each time does not make the state file grow for ever.
 func TestOldMetadataAreForgotten(t *testing.T) {
 	r := load(t, stateFile(t))
 	version := func(i int) pdu.Desc {
@@ -259,7 +259,8 @@ func TestStateFile(t *testing.T) {
 	}, all)
 }
 
-// A state file that cannot be used is set aside, never written over and never fatal. Who only reads it lets it stay.
+// A state file that cannot be used is set aside, and neither written over nor fatal. LoadReadOnly leaves it where it
+// is.
 func TestUnusableStateFile(t *testing.T) {
 	change := func(old, with string) string { return strings.Replace(good, old, with, 1) }
 	for _, row := range []struct{ name, text, reason string }{
@@ -307,9 +308,8 @@ func TestUnusableStateFile(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
-// A file that cannot be read now may be a good one, and one that can neither be used nor be moved away holds
-// PMIDs that somebody may want back: nothing is written over them. A folder in a file's place stands for all that
-// root, who may run the tests, cannot be refused.
+// A file that cannot be read, or neither be used nor moved, is not written over: it may have PMIDs that somebody
+// wants back. The test uses a folder in the place of the file, since root, who may run it, can read any file.
 func TestStateFileThatStays(t *testing.T) {
 	for name, prepare := range map[string]func(path string){
 		"unreadable": func(path string) { require.NoError(t, os.Mkdir(path, 0o700)) },
@@ -338,7 +338,7 @@ func TestStateFileThatStays(t *testing.T) {
 	}
 }
 
-// One damaged file does not take the place of another. One that is too large to be ours is damaged, too.
+// A damaged file does not replace an earlier one. A file that is too large counts as damaged.
 func TestDamagedStateFilesAreAllKept(t *testing.T) {
 	path := stateFile(t)
 	for _, size := range []int64{1, 2, maxStateBytes + 1} {
@@ -380,7 +380,7 @@ func TestSaveThatFailsIsTriedAgain(t *testing.T) {
 	assert.Equal(t, want, pmid(t, saved(t, r), "m"))
 }
 
-// Files that have gone are forgotten, if they are many, but never one that there is, and no number is used twice.
+// Missing files are forgotten if there are many of them. An existing file never is, and no number is used twice.
 func TestFileNumbers(t *testing.T) {
 	r := load(t, "")
 	given := make(map[pdu.Inst]bool)
@@ -399,7 +399,7 @@ func TestFileNumbers(t *testing.T) {
 	assert.LessOrEqual(t, len(r.state.Files), maxFiles+2000)
 }
 
-// Whatever is in the file, loading it neither panics nor gives a PMID that is not ours.
+// Whatever the file has, Load does not panic, and PMID returns PMIDs of the agent's domain only.
 func FuzzStateFile(f *testing.F) {
 	f.Add([]byte(good))
 	f.Add([]byte(`{"version":1,"domain":510,"next":1,"metrics":null}`))
@@ -428,8 +428,8 @@ func FuzzStateFile(f *testing.F) {
 	})
 }
 
-// Who only looks gets what the agent has written, and leaves it as it is.
-func TestView(t *testing.T) {
+// LoadReadOnly returns the identities that the agent has written, and does not change the file.
+func TestLoadReadOnly(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ids")
 	_, err := LoadReadOnly(path)
 	require.ErrorIs(t, err, fs.ErrNotExist)

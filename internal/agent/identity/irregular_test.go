@@ -13,7 +13,7 @@ import (
 	"pmdaderived/internal/regular"
 )
 
-// A state file that is none is neither read, written, moved nor removed, and makes nobody wait.
+// If the state file is not a regular file, it is neither read, written, moved nor removed, and no call waits for it.
 func TestStateThatIsNoFile(t *testing.T) {
 	dir := t.TempDir()
 	fifo, link, folder := filepath.Join(dir, "fifo"), filepath.Join(dir, "link"), filepath.Join(dir, "folder")
@@ -39,7 +39,7 @@ func TestStateThatIsNoFile(t *testing.T) {
 	}
 }
 
-// Something else has taken the name of a leftover.
+// removeLeftovers removes regular files only.
 func TestLeftoverThatIsNoFile(t *testing.T) {
 	path := stateFile(t)
 	fifo := filepath.Join(filepath.Dir(path), leftoverPrefix(path)+"123")

@@ -59,7 +59,7 @@ func runApart() int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// folder is where speed writes, empty.
+// folder returns the folder where speed writes, empty.
 func folder(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(os.Getenv(ownTmp), "mmv")
@@ -68,7 +68,7 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-// exporter exports the figures of an agent as ours.
+// exporter returns an Exporter of figures with the name "ours".
 func exporter(dir string, figures *control.Figures) (*Exporter, *logtest.Hook) {
 	log, hook := logtest.NewNullLogger()
 	return New(Options{Dir: dir, Name: "ours", Figures: figures, Log: log}), hook
@@ -112,7 +112,7 @@ func read(t *testing.T, path string) served {
 	return s
 }
 
-// A reader of the format finds all of the table, and every number in its own place: each is set to something else.
+// A reader of the format finds every metric of the table, and its number: each metric has another one.
 func TestFile(t *testing.T) {
 	dir := folder(t)
 	r := newReader(&control.Figures{})
@@ -147,8 +147,8 @@ func TestFile(t *testing.T) {
 	assert.Equal(t, values, s.values)
 }
 
-// speed checks neither the limits of the format, version 1, nor that the numbers of metrics differ, which are hashes of 10
-// bits. A new metric whose number is in use needs another name.
+// The table keeps the limits of format version 1, and the metrics have different numbers, which are hashes of 10
+// bits. speed checks neither. A new metric whose number is in use needs another name.
 func TestTableFitsTheFormat(t *testing.T) {
 	used := map[uint32]string{}
 	for _, m := range newReader(&control.Figures{}).metrics {
@@ -213,14 +213,14 @@ func TestRun(t *testing.T) {
 	})
 }
 
-// An idle daemon stays idle.
+// Reading the numbers does not allocate.
 func TestReadingAllocatesNothing(t *testing.T) {
 	r := newReader(&control.Figures{})
 	r.read()
 	assert.Zero(t, testing.AllocsPerRun(100, func() { r.read() }))
 }
 
-// A file that somebody takes away is made again, and one that a crashed process has left is replaced, whatever it is.
+// A removed file is made again, and anything with its name that a crashed process has left is replaced.
 func TestFileIsMadeAgain(t *testing.T) {
 	for _, row := range []struct {
 		name string
@@ -267,7 +267,7 @@ func TestFileIsMadeAgain(t *testing.T) {
 	}
 }
 
-// The process that was started last has the file. The other one leaves it alone, and makes its own when that is gone.
+// The process that was started last has the file. The other one leaves it alone, and makes its own when it has gone.
 func TestFileOfAnother(t *testing.T) {
 	dir := folder(t)
 	path := filepath.Join(dir, "ours")
@@ -330,7 +330,7 @@ func TestNoFile(t *testing.T) {
 	}
 }
 
-// A store to a mapping whose file has been cut is a fault, not the end of the process.
+// A store to a mapping whose file was cut short returns an error, and does not end the process.
 func TestFaultIsAnError(t *testing.T) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	r := newReader(&control.Figures{})

@@ -26,9 +26,8 @@ func needsOf(ids ...pdu.PMID) *needs {
 	return n
 }
 
-// What one fetch asks for is found out once for the same sources, and again when they have become another
-// fetch's worth.
-func TestBatches(t *testing.T) {
+// A batch is made once for the same waiting sources, and again when other sources would fit.
+func TestBatchCache(t *testing.T) {
 	const operands, values = 4000, 10000
 	a, b, c := pdu.NewPMID(60, 1, 1), pdu.NewPMID(60, 1, 2), pdu.NewPMID(60, 1, 3)
 	ab, bc := needsOf(a, b), needsOf(b, c)

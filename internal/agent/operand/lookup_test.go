@@ -42,7 +42,7 @@ func newCounted(t *testing.T, metrics ...pmapitest.Metric) *counted {
 // took is how many requests there were since it was called before.
 func (c *counted) took() int { return int(c.requests.Swap(0)) }
 
-// metricsOf are n metrics of each of some agents.
+// metricsOf returns n metrics of each of some agents.
 func metricsOf(agents, n int) (metrics []pmapitest.Metric, names []string) {
 	for a := range agents {
 		for i := range n {
@@ -63,7 +63,8 @@ func (c *counted) refuse(code func(name string) pdu.Code) {
 	})
 }
 
-// One name of 1,000 that is refused costs the others nothing, nor is it asked for with them again; it comes back alone.
+// One refused name of 1,000 does not cause more look-ups of the others, and is asked for separately until it is
+// answered.
 func TestRefusedName(t *testing.T) {
 	metrics, names := metricsOf(5, 200)
 	c := newCounted(t, metrics...)
@@ -104,7 +105,7 @@ func TestRefusedName(t *testing.T) {
 	assert.True(t, d.NextDue().IsZero())
 }
 
-// An agent that refuses all its names is asked for a few of them, and for all as soon as it answers one.
+// Of an agent that refuses all names, a few are asked for, and all after the first answer.
 func TestRefusedAgent(t *testing.T) {
 	metrics, names := metricsOf(5, 200)
 	c := newCounted(t, metrics...)
@@ -133,9 +134,9 @@ func TestRefusedAgent(t *testing.T) {
 	assert.Less(t, c.took(), 20)
 }
 
-// Whatever agents refuse at one time or another, of all others is known at once what asking for each alone tells, which
-// is the model; and of the rest when it is not refused any more.
-func TestDirectory(t *testing.T) {
+// At any time the cache has, of names that are not refused, the answer that a look-up of each name alone gives.
+// Refused names have it when they are refused no more.
+func TestMetadataCache(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	metrics, names := metricsOf(4, 30)
 	c := newCounted(t, metrics...)
@@ -171,8 +172,8 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
-// Names that are all known cost no request, and the catalog stays. A name that is new drops those that are not used any
-// more, and so does one that was refused.
+// A look-up of names that are all known sends no request, and keeps the catalog. After a new or a refused name the
+// catalog has only used names.
 func TestKnownNames(t *testing.T) {
 	metrics, names := metricsOf(2, 5)
 	c := newCounted(t, metrics...)
@@ -209,7 +210,8 @@ func TestKnownNames(t *testing.T) {
 	assert.Zero(t, c.took())
 }
 
-// Of 3,000 selectors one is asked for when one instance changes, none when none of them is concerned.
+// After a change of one instance, one of 3,000 selectors is asked for, or none if no selector is a prefix of its
+// name.
 func TestSelectorsOfAChangedInstance(t *testing.T) {
 	const many = 3000
 	c := newCounted(t)
@@ -275,8 +277,9 @@ func (o *owner) instance(name string) (pdu.Inst, bool) {
 	return 0, false
 }
 
-// However a domain changes, a selector means what its owner takes it for: the model asks for each every time. An
-// instance that is there as it was stays selected, though, as it does in libpcp, also if another would be chosen now.
+// However an instance domain changes, a selector selects the instance that its agent matches: the model asks for
+// every selector every time. An instance that has not changed stays selected, even if the agent would match another
+// one now, as in libpcp.
 func TestSelectors(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	o := &owner{}
@@ -334,8 +337,7 @@ func TestSelectors(t *testing.T) {
 	}
 }
 
-// A domain that cannot be had, or some of whose selectors cannot, has an error, keeps what it had, and costs others
-// nothing.
+// An instance domain whose look-up is incomplete has an error, keeps its former data, and does not delay others.
 func TestFailingDomains(t *testing.T) {
 	c := newCounted(t)
 	bad, good := pdu.NewInDom(60, 1), pdu.NewInDom(61, 1)
@@ -399,8 +401,8 @@ func waitingOnly(w LookupQueue) LookupQueue {
 	return only
 }
 
-// What is refused is asked for ever more seldom, and what takes long gets a tenth of pmcd's time.
-func TestPace(t *testing.T) {
+// A refused request is repeated with longer and longer gaps, and a long one takes a tenth of pmcd's time.
+func TestRetry(t *testing.T) {
 	now := time.Now()
 	var p retry
 	var gaps []time.Duration
@@ -423,9 +425,9 @@ func TestPace(t *testing.T) {
 	assert.Equal(t, 9*ms, p.next.Sub(now))
 }
 
-// Domains wait for their turn, those that take longest behind the others. What matters to something new does not, if
-// its owner can answer.
-func TestWaiting(t *testing.T) {
+// Domains wait until they are due, those whose look-up takes longest at the end. A domain that a new definition needs
+// does not wait, unless its agent has refused.
+func TestLookupQueue(t *testing.T) {
 	now := time.Now()
 	quick, churning, slow := pdu.NewInDom(1, 1), pdu.NewInDom(2, 1), pdu.NewInDom(3, 1)
 	needed := InDomNeeds{}

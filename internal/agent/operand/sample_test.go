@@ -12,7 +12,7 @@ import (
 	"pmdaderived/pmda/pmapi"
 )
 
-// result is an upstream answer with the given values.
+// result returns an upstream answer with these values.
 func result(tb testing.TB, sets ...pdu.ValueSet) *pmapi.Columns {
 	tb.Helper()
 	message := pdu.HighResResult{Sec: 1, Sets: sets}
@@ -29,7 +29,7 @@ func valuesOf(id pdu.PMID, insts ...pdu.Inst) pdu.ValueSet {
 	return set
 }
 
-// Evaluation is fast as long as equal instance sets are the same set.
+// Equal instance sets of samples are the same pointer, which makes evaluation fast.
 func TestInstanceSetsAreShared(t *testing.T) {
 	a, b, other := pdu.NewPMID(60, 1, 1), pdu.NewPMID(60, 1, 2), pdu.NewPMID(60, 2, 1)
 	binDom, otherDom := pdu.NewInDom(60, 1), pdu.NewInDom(60, 2)
@@ -68,7 +68,7 @@ func TestInstanceSetsAreShared(t *testing.T) {
 	assert.NotSame(t, fourth.Values(a, new(int32)).Insts, take(valuesOf(a, 1, 2)).Values(a, new(int32)).Insts)
 }
 
-// Strings that have not changed are those of the sample before, so that who compares them need not look at them.
+// Strings that have not changed are the same slice as in the sample before, which makes comparisons fast.
 func TestStringsAreShared(t *testing.T) {
 	id := pdu.NewPMID(60, 1, 1)
 	asked := NewList(pdu.Desc{PMID: id, Type: pdu.TypeString, InDom: pdu.NewInDom(60, 1)})
@@ -134,7 +134,7 @@ func TestSampleValues(t *testing.T) {
 	}
 }
 
-// Where an operand was found is where it is looked for first, in whatever sample.
+// The index of an operand in one sample is the first one that is tried in the next, whatever its list.
 func TestHint(t *testing.T) {
 	a, b := pdu.Desc{PMID: pdu.NewPMID(60, 0, 1), Type: pdu.TypeU64}, pdu.Desc{PMID: pdu.NewPMID(60, 0, 2), Type: pdu.TypeU64}
 	m, now := NewMaker(&InstanceCache{}, time.Now()), time.Now()

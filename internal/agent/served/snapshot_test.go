@@ -193,7 +193,7 @@ func TestNothingIsBoundBeforeTheLookup(t *testing.T) {
 	assert.Empty(t, shown(t, now))
 }
 
-// After a restart names and descriptors are there at once: a pmlogger ends when they are not.
+// After a restart, names and descriptors are served before the first look-up: pmlogger exits without them.
 func TestWarmStart(t *testing.T) {
 	s := newSite(t)
 	s.serve(conf("a = up.load", "b = up.count", "c = nosuch"))
@@ -219,7 +219,7 @@ func TestWarmStart(t *testing.T) {
 	assert.Equal(t, []string{"a", "b"}, shown(t, now))
 }
 
-// An agent that goes takes the values with it, not the names and descriptors of what was served.
+// An agent that goes takes the values of metrics with it, but not their names and descriptors.
 func TestOperandsThatGo(t *testing.T) {
 	s := newSite(t)
 	s.serve(conf("a = up.load"))
@@ -281,7 +281,7 @@ func TestBrokenDefinitionThatWasNeverServed(t *testing.T) {
 	assert.Equal(t, 1, now.Failures())
 }
 
-// The old text of a definition can be as wrong as the new one, when operands have changed.
+// When operands have changed, the former text of a definition can be wrong like the new one.
 func TestKeptDefinitionThatBreaksToo(t *testing.T) {
 	s := newSite(t)
 	s.serve(conf("a = up.load + up.count"))
@@ -315,7 +315,7 @@ func TestUnreadableFileKeepsItsDefinitions(t *testing.T) {
 	assert.Nil(t, s.serve(c).find("derived.b"), "the file is readable again and does not define it")
 }
 
-// The state of a definition that could never be read outlives the file's becoming unreadable.
+// A definition that could never be read keeps its state when its file becomes unreadable.
 func TestUnreadableDefinitionInAnUnreadableFile(t *testing.T) {
 	s := newSite(t)
 	for _, c := range []Config{{Failures: []Failure{
@@ -344,7 +344,7 @@ func TestDeletedDefinitionVanishes(t *testing.T) {
 	assert.Equal(t, gone.ID, s.metric("b").ID, "it comes back as what it was")
 }
 
-// What is kept beside an operand set goes on as long as that is the same.
+// Equal operand sets of two snapshots are the same pointer, so that state beside them goes on.
 func TestOperandSetsOutliveSnapshots(t *testing.T) {
 	for _, row := range []struct {
 		name, before, after string
@@ -401,7 +401,7 @@ func TestOperandSetsOutliveSnapshots(t *testing.T) {
 	assert.Equal(t, []*OperandSet{s.metric("a").Operands, s.metric("c").Operands, s.metric("d").Operands}, now.OperandSets, "each once")
 }
 
-// What changes its metadata is another metric; the old one stays known, as the state file has it.
+// A metric whose metadata changes gets another PMID. The snapshot still has the descriptor of the former one.
 func TestRetiredPMIDs(t *testing.T) {
 	s := newSite(t)
 	before := s.serve(conf("a = up.load", "b = up.count"))
@@ -436,7 +436,7 @@ func TestNestedDefinitions(t *testing.T) {
 	assert.Equal(t, []State{Bound, Kept, Kept}, s.states("top", "middle", "base"))
 }
 
-// Values that only known users may see are not laundered by computing with them.
+// A metric that is computed from protected operands is protected.
 func TestProtectedOperands(t *testing.T) {
 	for definition, protected := range map[string]bool{
 		"m = proc.io":                 true,
@@ -461,7 +461,7 @@ func TestProtectedOperands(t *testing.T) {
 	}
 }
 
-// What functions over time are computed from is fetched apart from the rest, and only if somebody is served what comes of it.
+// The operands of functions over time are a set of their own, and only if a served metric uses the function.
 func TestOperandsOfWindows(t *testing.T) {
 	s := newSite(t)
 	s.most = 1
@@ -486,7 +486,7 @@ func TestDuplicateNames(t *testing.T) {
 	assert.Equal(t, "up.count", s.metric("a").Def.Text, "the last one counts")
 }
 
-// A name cannot be a metric and have others below it.
+// A name cannot be a metric and a node above other metrics.
 func TestNamesThatClash(t *testing.T) {
 	for _, row := range []struct {
 		name    string
@@ -529,7 +529,7 @@ func TestNamesThatClash(t *testing.T) {
 	}
 }
 
-// One fetch brings all operands of a metric.
+// All operands of a metric must fit into one fetch.
 func TestTooManyOperands(t *testing.T) {
 	s := newSite(t)
 	s.most = 2
@@ -559,7 +559,7 @@ func TestPMIDsThatRunOutLeaveDefinitionsOut(t *testing.T) {
 	assert.Equal(t, []string{"b"}, now.WithoutPMID)
 }
 
-// What a snapshot shows is told from what the one before showed, whatever else has changed.
+// SameNames and SameLabels compare two snapshots, however they differ otherwise.
 func TestSameNames(t *testing.T) {
 	s := newSite(t)
 	first := s.serve(conf("a = up.load", "b = nosuch"))
