@@ -98,7 +98,7 @@ func (c *Collector) Sample(
 // MetricValues has the values of a metric, or why there are none.
 type MetricValues struct {
 	ID         pdu.PMID
-	LookupCode pdu.Code // < 0: why there are no values
+	LookupCode pdu.Code // < 0: why there is no such metric
 	Code       pdu.Code // < 0: why there are no values
 	Values     []pdu.Value
 }

@@ -293,7 +293,7 @@ func (t *invocation) printJSON(problems []*config.Problem) {
 	encoder := json.NewEncoder(t.stdout)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	_ = encoder.Encode(list) // a checkedWriter
+	_ = encoder.Encode(list) // t.stdout remembers the error
 }
 
 // summarize prints to stderr how many problems there are.

@@ -106,7 +106,7 @@ func runHelp(ctx context.Context, t *invocation, args []string) int {
 	case done:
 		return exit
 	case len(args) == 0:
-		_ = t.usage(t.stdout) // a checkedWriter
+		_ = t.usage(t.stdout) // t.stdout remembers the error
 		return commandline.ExitOK
 	case len(args) > 1:
 		return t.usageError(fmt.Errorf("unexpected argument %q", args[1]))
@@ -150,7 +150,7 @@ func (t *invocation) parse(args []string) (rest []string, exit int, done bool) {
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
 		call := strings.TrimSpace(commandline.Name + " " + t.Name + " [options] " + t.Operands)
-		// a checkedWriter
+		// t.stdout remembers the error
 		_ = commandline.Usage(t.stdout, t.flags, call+"\n\n"+strings.ToUpper(t.Help[:1])+t.Help[1:]+".\n")
 		return nil, commandline.ExitOK, true
 	case err != nil:

@@ -274,7 +274,7 @@ func (r *rows) csvHead() {
 
 func writeCSV(w io.Writer, record []string) {
 	csv := csv.NewWriter(w)
-	_ = csv.Write(record) // a checkedWriter
+	_ = csv.Write(record) // w remembers the error
 	csv.Flush()
 }
 
@@ -307,7 +307,7 @@ func (r *rows) json(at time.Time) error {
 		Values map[string]any `json:"values"`
 	}{at.In(r.played.Zone).Format(time.RFC3339Nano), values})
 	if err == nil {
-		_, _ = r.stdout.Write(append(line, '\n')) // a checkedWriter
+		_, _ = r.stdout.Write(append(line, '\n')) // r.stdout remembers the error
 	}
 	return err
 }
