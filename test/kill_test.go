@@ -46,9 +46,9 @@ func (k *killed) end() {
 // is started again, and leaves no temporary files.
 func TestKilledDaemonKeepsIdentities(t *testing.T) {
 	const (
-		least  = 200       // kills
-		most   = 5 * least // if no kill was during a write
-		looked = 100       // of the known metrics, after each start
+		least   = 200       // kills
+		most    = 5 * least // if no kill was during a write
+		lookups = 100       // of the known metrics, after each start
 	)
 	me := must(user.Current())(t)
 	dir := t.TempDir()
@@ -79,7 +79,7 @@ func TestKilledDaemonKeepsIdentities(t *testing.T) {
 		_, ok := k.pmid("derived.control.reload")
 		require.True(t, ok)
 		require.Empty(t, temporary(t, state), "of the daemon that was killed")
-		for range min(looked, len(names)) {
+		for range min(lookups, len(names)) {
 			check(names[dice.IntN(len(names))])
 		}
 		if last {

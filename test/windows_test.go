@@ -119,9 +119,9 @@ NAME.peak = max_sample(square.wave + 0 * instant(square.fetches))
 NAME.passed = sum_sample(delta(square.fetches) + 0 * square.wave)
 `
 
-// looked is the answer to one fetch of a client: the numbers of the first and the last tick of its window, and the
+// windowValues is the answer to one fetch of a client: the numbers of the first and the last tick of its window, and the
 // values over these.
-type looked map[string]float64
+type windowValues map[string]float64
 
 var squareColumns = []string{"count", "first", "last", "passed", "peak", "sum"}
 
@@ -194,13 +194,13 @@ func TestEachClientSeesItsPeaks(t *testing.T) {
 	})
 	defer stopped.Stop()
 
-	var quick []looked // fetches so often that each window has one tick
+	var quick []windowValues // fetches so often that each window has one tick
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for begin := time.Now(); time.Since(begin) < length+5*time.Second; <-tick.C {
 		f, err := client.Fetch(ctx)
 		require.NoError(t, err)
-		one := looked{}
+		one := windowValues{}
 		for i, column := range squareColumns {
 			if set := f.Sets[i]; len(set.Values) == 1 {
 				one[column] = descs[i].Type.Float64(set.Values[0].Bits)
@@ -214,22 +214,22 @@ func TestEachClientSeesItsPeaks(t *testing.T) {
 	ticks, unknown := ticksOf(t, quick)
 	isPeak := func(fetch uint64) bool { return waves[fetch] == 100 }
 	assert.True(t, slices.ContainsFunc(ticks, isPeak), "the wave is high at some ticks")
-	clients := map[string][]looked{"a client each 0.1 s": quick, "pmrep": fromCSV(t, printed["pmrep"].String())}
+	clients := map[string][]windowValues{"a client each 0.1 s": quick, "pmrep": fromCSV(t, printed["pmrep"].String())}
 	for _, name := range []string{"often", "rare"} {
 		clients["pmlogger, "+name] = fromArchive(t, p, filepath.Join(dir, "archive"), "derived."+name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(clients)) {
-		judgeLooks(t, name, clients[name], ticks, unknown, waves)
+		checkWindows(t, name, clients[name], ticks, unknown, waves)
 	}
-	judgePassed(t, printed["pmval"].String(), ticks, unknown)
+	checkSums(t, printed["pmval"].String(), ticks, unknown)
 }
 
 // between returns the numbers of the fetches after the first and up to the last.
 type between struct{ after, last uint64 }
 
-// ticksOf are the numbers of all ticks that somebody saw who comes often, and between which of them there were others
-// that it cannot tell: where the machine held it up for more than three.
-func ticksOf(t *testing.T, quick []looked) (ticks []uint64, unknown []between) {
+// ticksOf returns the numbers of all ticks that a client sees that fetches often, and the gaps with unknown ticks: there
+// the machine delayed it for more than three ticks.
+func ticksOf(t *testing.T, quick []windowValues) (ticks []uint64, unknown []between) {
 	t.Helper()
 	last := quick[0]["last"] // its window has ticks of before
 	for _, one := range quick[1:] {
@@ -256,9 +256,11 @@ func ticksOf(t *testing.T, quick []looked) (ticks []uint64, unknown []between) {
 	return ticks, unknown
 }
 
-// judgeLooks compares the windows of a client, but for that of its first look, with the ticks that fall into them,
-// where all of these are known.
-func judgeLooks(t *testing.T, name string, all []looked, ticks []uint64, unknown []between, waves map[uint64]uint64) {
+// checkWindows compares the windows of a client, without that of its first fetch, with the ticks in them, if all of
+// these are known.
+func checkWindows(t *testing.T, name string, all []windowValues, ticks []uint64, unknown []between,
+	waves map[uint64]uint64,
+) {
 	t.Helper()
 	judged := 0
 	for i := 1; i < len(all); i++ {
@@ -269,7 +271,7 @@ func judgeLooks(t *testing.T, name string, all []looked, ticks []uint64, unknown
 		if slices.ContainsFunc(unknown, func(b between) bool { return before < b.last && uint64(one["last"]) > b.after }) {
 			continue
 		}
-		want := looked{"passed": one["last"] - float64(before), "last": one["last"]}
+		want := windowValues{"passed": one["last"] - float64(before), "last": one["last"]}
 		for _, fetch := range ticks {
 			if fetch <= before || fetch > uint64(one["last"]) {
 				continue
@@ -288,8 +290,8 @@ func judgeLooks(t *testing.T, name string, all []looked, ticks []uint64, unknown
 	t.Logf("%s: %d looks, %d windows of ticks, all as they should be", name, len(all), judged)
 }
 
-// judgePassed finds the tick that a pmval of sums begins at: then each sum leads to a tick.
-func judgePassed(t *testing.T, printed string, ticks []uint64, unknown []between) {
+// checkSums finds the tick that a pmval of sums begins at: then each sum leads to a tick.
+func checkSums(t *testing.T, printed string, ticks []uint64, unknown []between) {
 	t.Helper()
 	mayBe := func(tick uint64) bool {
 		return slices.Contains(ticks, tick) || slices.ContainsFunc(unknown,
@@ -311,12 +313,12 @@ func judgePassed(t *testing.T, printed string, ticks []uint64, unknown []between
 }
 
 // fromCSV parses the output of pmrep.
-func fromCSV(t *testing.T, text string) (all []looked) {
+func fromCSV(t *testing.T, text string) (all []windowValues) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	columns := strings.Split(lines[0], ",")
 	for _, line := range lines[1:] {
-		one := looked{}
+		one := windowValues{}
 		for i, value := range strings.Split(line, ",")[1:] {
 			if column := strings.Trim(columns[i+1], `"`); value != "" {
 				one[column[strings.LastIndexByte(column, '.')+1:]] = must(strconv.ParseFloat(value, 64))(t)
@@ -328,13 +330,13 @@ func fromCSV(t *testing.T, text string) (all []looked) {
 }
 
 // fromArchive reads some metrics from an archive of pmlogger.
-func fromArchive(t *testing.T, p *pmcdtest.PMCD, archive, node string) (all []looked) {
+func fromArchive(t *testing.T, p *pmcdtest.PMCD, archive, node string) (all []windowValues) {
 	t.Helper()
 	out, errs, exit := p.Run(t, "pmdumplog", archive, node)
 	require.Zero(t, exit, errs)
 	row := regexp.MustCompile(`\(` + regexp.QuoteMeta(node) + `\.(\w+)\): value (\S+)`)
 	for record := range strings.SplitSeq(out, "\n\n") {
-		one := looked{}
+		one := windowValues{}
 		for _, match := range row.FindAllStringSubmatch(record, -1) {
 			one[match[1]] = must(strconv.ParseFloat(match[2], 64))(t)
 		}

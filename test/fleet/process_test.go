@@ -87,13 +87,13 @@ func (c *central) write(t *testing.T, name, text string) string {
 
 // process is a daemon in the foreground.
 type process struct {
-	name  string
-	pid   int
-	out   bytes.Buffer  // to be read after the end
-	ended chan struct{} // closed at the end
-	err   error         // its exit status, valid after the end
-	log   string        // path of its log file, "" if it has none
-	told  bool          // a signal to end was sent
+	name      string
+	pid       int
+	out       bytes.Buffer  // to be read after the end
+	ended     chan struct{} // closed at the end
+	err       error         // its exit status, valid after the end
+	log       string        // path of its log file, "" if it has none
+	signalled bool          // a signal to end was sent
 }
 
 // start runs a program until the test ends. When the test fails, its output is part of the test's.
@@ -145,10 +145,10 @@ func (p *process) end(t *testing.T) {
 	switch {
 	case p.running():
 		_ = syscall.Kill(p.pid, syscall.SIGTERM) // it may just have ended
-	case !p.told:
+	case !p.signalled:
 		t.Errorf("%s ended by itself: %v", p.name, p.err)
 	}
-	p.told = true
+	p.signalled = true
 	select {
 	case <-p.ended:
 	case <-time.After(endTimeout):
@@ -186,7 +186,7 @@ func (c *central) listen(t *testing.T, run func(port int) *process) (port int) {
 			}
 			time.Sleep(pollInterval)
 		}
-		p.told = true // it has ended, or cannot be reached
+		p.signalled = true // it has ended, or cannot be reached
 	}
 	require.Fail(t, "no server")
 	return 0
