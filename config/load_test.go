@@ -401,7 +401,8 @@ func TestLoadDefault(t *testing.T) {
 		"var/config/derived note: no such file or directory",
 		"var/config/pmdaderived note: no such file or directory",
 	}, located(LoadOptions{MissingSeverity: Note}.Load(DefaultPaths(conf))))
-	assert.Equal(t, located(LoadOptions{MissingSeverity: Note}.Load(DefaultPaths(conf)))[:1], located(Load(DefaultPaths(conf), nil))[:1])
+	assert.Equal(t, located(LoadOptions{MissingSeverity: Note}.Load(DefaultPaths(conf)))[:1],
+		located(Load(DefaultPaths(conf), nil))[:1])
 }
 
 func TestSplitPaths(t *testing.T) {

@@ -105,7 +105,9 @@ func TestPCPConfThatIsNoFile(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
 	for _, path := range []string{fifo, "/dev/zero", "/dev/urandom"} {
-		conf, err := ReadPCPConf(func(name string) string { return map[string]string{"PCP_CONF": path, "PCP_PMCDCONF_PATH": path}[name] })
+		conf, err := ReadPCPConf(
+			func(name string) string { return map[string]string{"PCP_CONF": path, "PCP_PMCDCONF_PATH": path}[name] },
+		)
 		require.EqualError(t, err, "PCP configuration: open "+path+": not a regular file")
 		assert.Equal(t, "/var/lib/pcp", conf.VarDir)
 		assert.False(t, conf.NotReady(510))

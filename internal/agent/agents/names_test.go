@@ -25,7 +25,9 @@ func TestNames(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			c := &pmapitest.Collector{
 				Features: pmapitest.AllFeatures,
-				InDoms:   map[pdu.InDom]pmapitest.InDom{indom: {Instances: []pdu.Instance{{ID: 2, Name: "pmcd"}, {ID: 29, Name: "sample"}}}},
+				InDoms: map[pdu.InDom]pmapitest.InDom{
+					indom: {Instances: []pdu.Instance{{ID: 2, Name: "pmcd"}, {ID: 29, Name: "sample"}}},
+				},
 				Metrics: []pmapitest.Metric{
 					{Name: "pmcd.agent.status", Desc: pdu.Desc{PMID: pdu.NewPMID(2, 4, 1), Type: pdu.Type32, InDom: indom}},
 				},

@@ -32,7 +32,10 @@ func testSource() *Source {
 				Instance: pdu.Instance{ID: 3, Name: "a"}, State: "bound", Text: " x + 1 ", PMID: pdu.NewPMID(testDomain, 1, 2),
 				Sampled: func() time.Time { return now.Add(-time.Second) }, Fetched: now.Add(-2 * time.Second), Values: 5, Problem: says(""),
 			},
-			{Instance: pdu.Instance{ID: 9, Name: "b"}, State: "failed", Problem: says("no operand"), Text: "y", PMID: pdu.NewPMID(testDomain, 1, 3), Sampled: never},
+			{
+				Instance: pdu.Instance{ID: 9, Name: "b"}, State: "failed", Text: "y", PMID: pdu.NewPMID(testDomain, 1, 3),
+				Sampled: never, Problem: says("no operand"),
+			},
 		}),
 		Files: slices.Values([]*File{
 			{Instance: pdu.Instance{ID: 0, Name: "/a"}, Definitions: 2, Failed: 1, Modified: time.Unix(100, 0), Read: now},
@@ -40,7 +43,8 @@ func testSource() *Source {
 			{Instance: pdu.Instance{ID: 2, Name: "/c"}, Read: now},
 		}),
 		Agents: slices.Values([]*Agent{
-			{pdu.Instance{ID: 29, Name: "sample"}, 7, 6, time.Second, true, "29.0.1: gone"}, {pdu.Instance{ID: 60, Name: "linux"}, 1, 0, time.Second, false, ""},
+			{pdu.Instance{ID: 29, Name: "sample"}, 7, 6, time.Second, true, "29.0.1: gone"},
+			{pdu.Instance{ID: 60, Name: "linux"}, 1, 0, time.Second, false, ""},
 		}),
 	}
 }

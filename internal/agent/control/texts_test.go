@@ -38,7 +38,8 @@ func same(t *testing.T, path, want, got string) {
 	for line < min(len(wanted), len(found)) && wanted[line] == found[line] {
 		line++
 	}
-	assert.Fail(t, "the file does not say what the table says", "%s:%d; go test ./internal/agent/control -update writes it", path, line+1)
+	assert.Fail(t, "the file does not say what the table says",
+		"%s:%d; go test ./internal/agent/control -update writes it", path, line+1)
 }
 
 // The file help of the source tree has the help texts of the table.
@@ -77,7 +78,8 @@ func TestReference(t *testing.T) {
 	var rows strings.Builder
 	for _, m := range Table(testSource()) {
 		require.Contains(t, instances, m.Serial)
-		fmt.Fprintf(&rows, "| `%s` | %v | %v | %v | %s | %s |\n", m.FullName(), m.Type, m.Sem, m.Units, instances[m.Serial], m.OneLine())
+		fmt.Fprintf(&rows, "| `%s` | %v | %v | %v | %s | %s |\n", m.FullName(), m.Type, m.Sem, m.Units, instances[m.Serial],
+			m.OneLine())
 	}
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)

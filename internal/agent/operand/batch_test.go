@@ -45,7 +45,8 @@ func TestBatchCache(t *testing.T) {
 	assert.Same(t, both, batches.Batch(sources, operands, values), "room for another one")
 
 	now := time.Unix(1, 0)
-	made, _ := NewMaker(nil, now).Make(result(t, valuesOf(a, 1), valuesOf(b, 1, 2), valuesOf(c, 1, 2, 3)), now, now, both.List)
+	answer := result(t, valuesOf(a, 1), valuesOf(b, 1, 2), valuesOf(c, 1, 2, 3))
+	made, _ := NewMaker(nil, now).Make(answer, now, now, both.List)
 	counts := make(map[*needs]int)
 	both.CountValues(made, func(n *needs, values int) { counts[n] = values })
 	assert.Equal(t, map[*needs]int{ab: 3, bc: 5}, counts)

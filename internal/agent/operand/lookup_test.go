@@ -46,7 +46,10 @@ func (c *counted) took() int { return int(c.requests.Swap(0)) }
 func metricsOf(agents, n int) (metrics []pmapitest.Metric, names []string) {
 	for a := range agents {
 		for i := range n {
-			m := pmapitest.Metric{Name: fmt.Sprintf("agent%d.metric.m%04d", a, i), Desc: pdu.Desc{PMID: pdu.NewPMID(60+a, i>>10, i&1023), InDom: pdu.NoInDom}}
+			m := pmapitest.Metric{
+				Name: fmt.Sprintf("agent%d.metric.m%04d", a, i),
+				Desc: pdu.Desc{PMID: pdu.NewPMID(60+a, i>>10, i&1023), InDom: pdu.NoInDom},
+			}
 			metrics, names = append(metrics, m), append(names, m.Name)
 		}
 	}
@@ -330,7 +333,8 @@ func TestSelectors(t *testing.T) {
 				if got != want {
 					was, wasThere := before.names[got]
 					is, isThere := table.Name(got)
-					assert.True(t, wasThere && isThere && was == is && before.selections[name].inst == got, "%s of %v", name, o.instances)
+					assert.True(t, wasThere && isThere && was == is && before.selections[name].inst == got, "%s of %v", name,
+						o.instances)
 				}
 			}
 		}
@@ -358,9 +362,12 @@ func TestFailingDomains(t *testing.T) {
 		t.Helper()
 		c.Update(func() { c.InDoms = map[pdu.InDom]pmapitest.InDom{bad: in, good: of("a")} })
 		c.took()
-		require.NoError(t, names.LookUp(t.Context(), c.conn, needed, []pdu.InDom{bad, good}, func(d pdu.InDom, took time.Duration, err error) {
-			waiting.RecordLookup(d, time.Now(), took, err)
-		}))
+		require.NoError(
+			t,
+			names.LookUp(t.Context(), c.conn, needed, []pdu.InDom{bad, good}, func(d pdu.InDom, took time.Duration, err error) {
+				waiting.RecordLookup(d, time.Now(), took, err)
+			}),
+		)
 		id, ok := names.Table(good).Select("a")
 		assert.True(t, ok)
 		assert.Zero(t, id)

@@ -136,7 +136,8 @@ func TestSampleValues(t *testing.T) {
 
 // The index of an operand in one sample is the first one that is tried in the next, whatever its list.
 func TestHint(t *testing.T) {
-	a, b := pdu.Desc{PMID: pdu.NewPMID(60, 0, 1), Type: pdu.TypeU64}, pdu.Desc{PMID: pdu.NewPMID(60, 0, 2), Type: pdu.TypeU64}
+	a := pdu.Desc{PMID: pdu.NewPMID(60, 0, 1), Type: pdu.TypeU64}
+	b := pdu.Desc{PMID: pdu.NewPMID(60, 0, 2), Type: pdu.TypeU64}
 	m, now := NewMaker(&InstanceCache{}, time.Now()), time.Now()
 	hint := new(int32)
 	for _, list := range [][]pdu.Desc{{a, b}, {a, b}, {b, a}, {b}, {}, {a}} {

@@ -11,7 +11,13 @@ import (
 	"pmdaderived/pdu"
 )
 
-var operands = Operands{Number: "up.load", Bins: "up.bin", Count: 3, Names: []string{"one", "two", "three"}, Text: "up.name"}
+var operands = Operands{
+	Number: "up.load",
+	Bins:   "up.bin",
+	Count:  3,
+	Names:  []string{"one", "two", "three"},
+	Text:   "up.name",
+}
 
 // server is an agent that does everything right.
 type server struct {
@@ -107,7 +113,8 @@ func TestWrongAnswersFail(t *testing.T) {
 	served := func(c *Client, sets []pdu.ValueSet) *pdu.ValueSet { // one with a value, of a slot
 		i := slices.IndexFunc(c.entries, func(e entry) bool {
 			v := c.site.latest().slots[max(0, e.slot)]
-			return e.slot >= 0 && v.served && len(sets[slices.IndexFunc(c.entries, func(x entry) bool { return x == e })].Values) == 1
+			return e.slot >= 0 && v.served &&
+				len(sets[slices.IndexFunc(c.entries, func(x entry) bool { return x == e })].Values) == 1
 		})
 		return &sets[i]
 	}

@@ -398,7 +398,8 @@ func TestOperandSetsOutliveSnapshots(t *testing.T) {
 	s := newSite(t)
 	now := s.serve(conf("a = up.load + up.bin", "b = up.load - up.bin", "c = up.load", "d = 1"))
 	assert.Same(t, s.metric("a").Operands, s.metric("b").Operands)
-	assert.Equal(t, []*OperandSet{s.metric("a").Operands, s.metric("c").Operands, s.metric("d").Operands}, now.OperandSets, "each once")
+	assert.Equal(t, []*OperandSet{s.metric("a").Operands, s.metric("c").Operands, s.metric("d").Operands}, now.OperandSets,
+		"each once")
 }
 
 // A metric whose metadata changes gets another PMID. The snapshot still has the descriptor of the former one.
@@ -426,7 +427,9 @@ func TestRetiredPMIDs(t *testing.T) {
 
 func TestNestedDefinitions(t *testing.T) {
 	s := newSite(t)
-	s.serve(conf("top = derived.middle + 1", "middle = base * 2", "base = up.load", "lame = wrong + 1", "wrong = -up.name"))
+	s.serve(
+		conf("top = derived.middle + 1", "middle = base * 2", "base = up.load", "lame = wrong + 1", "wrong = -up.name"),
+	)
 	assert.Equal(t, []State{Bound, Bound, Bound, Failed, Failed}, s.states("top", "middle", "base", "wrong", "lame"))
 	for _, name := range []string{"top", "middle", "base"} {
 		assert.Equal(t, []pdu.PMID{loadID}, s.metric(name).Derived.Needs().Operands)
@@ -466,7 +469,9 @@ func TestOperandsOfWindows(t *testing.T) {
 	s := newSite(t)
 	s.most = 1
 	now := s.serve(conf(
-		`a = up.load / max_sample(rate(up.count), "1min")`, `b = min_sample(up.load, "1min")`, `c = max_sample(up.load / rate(up.count), "1min")`,
+		`a = up.load / max_sample(rate(up.count), "1min")`,
+		`b = min_sample(up.load, "1min")`,
+		`c = max_sample(up.load / rate(up.count), "1min")`,
 	))
 	assert.Equal(t, Bound, s.metric("a").State)
 	assert.Equal(t, []pdu.Desc{s.catalog["up.load"].Desc}, s.metric("a").Operands.Descs)
@@ -588,7 +593,8 @@ func TestMetricsUnderANode(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	defs := conf("good = up.load", "bad = 1 + up.name", "net.in = 1", "net = no.such", "control = 1", "three = up.load * up.count * up.bin").Definitions
+	defs := conf("good = up.load", "bad = 1 + up.name", "net.in = 1", "net = no.such", "control = 1",
+		"three = up.load * up.count * up.bin").Definitions
 	type row struct {
 		name   string
 		offset int
