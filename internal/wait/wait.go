@@ -1,10 +1,11 @@
-// Package wait has what goroutines wait for: the end of a pause before they try again, and a signal of another goroutine.
+// Package wait has what goroutines wait for: the end of a pause before they try again, and a signal of another
+// goroutine.
 package wait
 
 import "time"
 
-// Backoff has the pauses before something that has failed is tried again: Least at first, then each twice as long as the
-// one before, up to Most. Both may be changed at any time. All pauses of the agent that grow are Backoffs.
+// Backoff has the pauses before something that has failed is tried again: Least at first, then each twice as long as
+// the one before, up to Most. Both may be changed at any time. All pauses of the agent that grow are Backoffs.
 type Backoff struct {
 	Least, Most time.Duration
 

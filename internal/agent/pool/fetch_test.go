@@ -131,8 +131,8 @@ func TestPMCDThatTakesShortRequests(t *testing.T) {
 	require.ErrorIs(t, s.lost(), pmapi.ErrTooLarge)
 }
 
-// A pmcd that takes fetches of fewer metrics than usual says so with an error, which is logged once; shorter fetches have
-// answers.
+// A pmcd that takes fetches of fewer metrics than usual says so with an error, which is logged once; shorter fetches
+// have answers.
 func TestPMCDThatTakesFewMetrics(t *testing.T) {
 	const limit = 250
 	address := listenWithLimit(t, limit, func(p *pmapitest.Peer) bool {

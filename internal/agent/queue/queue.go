@@ -76,13 +76,13 @@ func (f *Fetch[S]) AddBudgets(r *slow.Request) {
 		return
 	}
 	for _, s := range f.Sources {
-		r.AddBudgets(s.Agents())
+		r.AddBudgets(s.Budgets())
 	}
 }
 
 // Queue is the series that wait. The zero value is not usable.
 type Queue[S Series] struct {
-	agents      slow.States
+	states      slow.States
 	urgent      []S
 	bulk        []S
 	large       []S
@@ -93,7 +93,7 @@ type Queue[S Series] struct {
 }
 
 // New makes an empty queue. The states of agents may change at any time.
-func New[S Series](agents slow.States) Queue[S] { return Queue[S]{agents: agents} }
+func New[S Series](states slow.States) Queue[S] { return Queue[S]{states: states} }
 
 // Add adds those series that are wanted, all of them idle, to be fetched together. It reports whether there is one.
 func (q *Queue[S]) Add(series []S, wanted func(S) bool) (added bool) {
@@ -117,7 +117,7 @@ func (q *Queue[S]) enqueue(s S) int {
 	s.InQueue().Waiting = true
 	values := s.Size()
 	switch {
-	case q.agents.Suspected(s.Agents()...):
+	case q.states.Suspected(s.Budgets()...):
 		q.quarantined = append(q.quarantined, s)
 	case values > MaxUrgent:
 		q.large = append(q.large, s)
@@ -154,7 +154,7 @@ func (q *Queue[S]) Clear() {
 	for _, s := range q.Waiting() {
 		s.InQueue().Waiting = false
 	}
-	*q = Queue[S]{agents: q.agents, batches: q.batches}
+	*q = Queue[S]{states: q.states, batches: q.batches}
 }
 
 // ForgetBatches drops the references to series of earlier fetches, which may not be served any more.
@@ -198,10 +198,10 @@ func (q *Queue[S]) Next(forAll, forSlow bool, operands int) (next *Fetch[S], ok 
 
 // nextQuarantined fills a fetch for series in quarantine, or a probe of one of their agents.
 func (q *Queue[S]) nextQuarantined(f *Fetch[S], operands int) {
-	taken, charged, probe := slow.ChooseNext(q.agents, q.quarantined, operands)
+	taken, charged, probe := slow.ChooseNext(q.states, q.quarantined, operands)
 	f.Batch, f.Charged = q.batches.Batch(taken, math.MaxInt, math.MaxInt), charged
 	if probe {
-		f.Probes = taken[0].Agents()
+		f.Probes = taken[0].Budgets()
 		f.Batch = &operand.Batch[S]{List: f.Of(charged[0].Domain)}
 	} else {
 		for _, s := range taken {
@@ -209,7 +209,7 @@ func (q *Queue[S]) nextQuarantined(f *Fetch[S], operands int) {
 		}
 		q.quarantined = slices.DeleteFunc(q.quarantined, func(s S) bool { return !s.InQueue().Waiting })
 	}
-	q.agents.SetOutstanding(charged)
+	q.states.SetOutstanding(charged)
 }
 
 // EndFetch records that a fetch is not on its way any more, whatever its outcome was. If it was a probe that was not
@@ -219,8 +219,8 @@ func (q *Queue[S]) EndFetch(f *Fetch[S]) {
 		s.InQueue().Outstanding--
 	}
 	q.outstanding -= f.values
-	q.agents.ClearOutstanding(f.Charged)
+	q.states.ClearOutstanding(f.Charged)
 	if f.Probes != nil {
-		q.DropQuarantined(func(s S) bool { return slices.Equal(s.Agents(), f.Probes) })
+		q.DropQuarantined(func(s S) bool { return slices.Equal(s.Budgets(), f.Probes) })
 	}
 }

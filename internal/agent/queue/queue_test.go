@@ -21,10 +21,10 @@ type wave struct {
 	agents []slow.Budget
 }
 
-func (w *wave) Operands() []pdu.Desc  { return w.descs }
-func (w *wave) Size() int             { return w.values }
-func (w *wave) Width() int            { return len(w.descs) }
-func (w *wave) Agents() []slow.Budget { return w.agents }
+func (w *wave) Operands() []pdu.Desc   { return w.descs }
+func (w *wave) Size() int              { return w.values }
+func (w *wave) Width() int             { return len(w.descs) }
+func (w *wave) Budgets() []slow.Budget { return w.agents }
 
 // waveOf has operands of some agents, one of each.
 func waveOf(item, values int, domains ...int) *wave {
@@ -39,7 +39,8 @@ func idle(w *wave) bool { return w.Idle() }
 
 const operands = 4000
 
-// What somebody asks for who is about to fetch goes first, and waits for nothing; of many values one fetch's worth is on its way.
+// What somebody asks for who is about to fetch goes first, and waits for nothing; of many values one fetch's worth is
+// on its way.
 func TestNext(t *testing.T) {
 	q := New[*wave](make(slow.States))
 	big, more, half := waveOf(1, MaxValues-1, 60), waveOf(2, MaxValues-1, 60), waveOf(3, MaxUrgent+1, 60)
@@ -61,11 +62,11 @@ func TestNext(t *testing.T) {
 		}
 		return f
 	}
-	few := next(one, two)
+	urgent := next(one, two)
 	first := next(big)
 	_, ok = q.Next(true, false, operands)
 	assert.False(t, ok, "too many values are on their way")
-	q.EndFetch(few)
+	q.EndFetch(urgent)
 	assert.True(t, one.Idle() && two.Idle())
 	assert.True(t, q.Add([]*wave{two}, idle))
 	q.EndFetch(next(two))
@@ -79,21 +80,21 @@ func TestNext(t *testing.T) {
 	assert.False(t, ok)
 }
 
-// An agent that suddenly has many instances does not keep others waiting, however many metrics it has, and they do not keep it
-// waiting for ever.
-func TestWideByTurns(t *testing.T) {
+// An agent that suddenly has many instances does not keep others waiting, however many metrics it has, and they do not
+// keep it waiting for ever.
+func TestLargeByTurns(t *testing.T) {
 	q := New[*wave](make(slow.States))
-	var wide, others []*wave
+	var large, others []*wave
 	for i := range 60 {
-		wide = append(wide, waveOf(i, MaxValues/2+1, 61))
+		large = append(large, waveOf(i, MaxValues/2+1, 61))
 	}
 	for i := range 40 {
 		others = append(others, waveOf(i, MaxUrgent, 60))
 	}
 	beside := waveOf(50, MaxUrgent, 60)
-	q.Add(append(slices.Clone(wide), beside), idle)
+	q.Add(append(slices.Clone(large), beside), idle)
 	q.Add(others, idle)
-	for i, want := range [][]*wave{{beside}, others[:10], wide[:1], others[10:20], wide[1:2], others[20:30], wide[2:3], others[30:], wide[3:4], wide[4:5]} {
+	for i, want := range [][]*wave{{beside}, others[:10], large[:1], others[10:20], large[1:2], others[20:30], large[2:3], others[30:], large[3:4], large[4:5]} {
 		f, ok := q.Next(true, false, operands)
 		require.True(t, ok, i)
 		assert.Equal(t, want, f.Sources, i)
@@ -103,8 +104,8 @@ func TestWideByTurns(t *testing.T) {
 	f, ok := q.Next(true, false, operands)
 	require.True(t, ok)
 	assert.Equal(t, others[:10], f.Sources, "it is not the turn of those")
-	q.Requeue(wide[0])
-	assert.Equal(t, wide[0], q.Waiting()[len(q.Waiting())-1])
+	q.Requeue(large[0])
+	assert.Equal(t, large[0], q.Waiting()[len(q.Waiting())-1])
 }
 
 // What was on a connection that is lost is fetched again, and nothing is when its session has ended.
@@ -129,8 +130,8 @@ func suspects(t *testing.T, domains ...int) slow.States {
 	return known
 }
 
-// Agents in quarantine have a connection to themselves and one fetch each. What needs several of them waits until each was quick
-// in a probe; where one was not it does not wait any more.
+// Agents in quarantine have a connection to themselves and one fetch each. What needs several of them waits until each
+// was quick in a probe; where one was not it does not wait any more.
 func TestApart(t *testing.T) {
 	q := New[*wave](suspects(t, 60, 61))
 	quick, one, other, both := waveOf(1, 1, 62), waveOf(2, 1, 60), waveOf(3, 1, 60), waveOf(4, 1, 60, 61)
@@ -139,7 +140,7 @@ func TestApart(t *testing.T) {
 	require.True(t, ok)
 	assert.Equal(t, []*wave{quick}, f.Sources)
 	_, ok = q.Next(true, false, operands)
-	assert.False(t, ok, "the others wait apart")
+	assert.False(t, ok, "the others wait in quarantine")
 
 	probes := 0
 	for range 2 {
@@ -162,8 +163,8 @@ func TestApart(t *testing.T) {
 	assert.Empty(t, q.Waiting())
 }
 
-// TestRandomQueues does what may happen in any order: a series waits in one place at most, is fetched once for each time that it
-// waited, and in the end nothing waits that somebody may fetch.
+// TestRandomQueues does what may happen in any order: a series waits in one place at most, is fetched once for each
+// time that it waited, and in the end nothing waits that somebody may fetch.
 func TestRandomQueues(t *testing.T) {
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 17))

@@ -15,7 +15,7 @@
 //	                   own; look-ups one by one         another long request that was charged to it alone, and ends
 //	                                                    a second or more after the first: slow
 //	  of several       in quarantine: each of the       likewise, by a fetch for all of them, which is sent once each
-//	  agents           agents alone, in a probe         probe was quick; an agent whose probe was long is a suspect
+//	  agents           agents alone, in a probe         probe was quick; a long probe is charged to its agent
 //	slow               in quarantine, after a rest      a quick answer with values of it: not slow
 //
 // A series rests while one of its budgets does. Its fetches are charged to those of its budgets that are slow, since

@@ -28,10 +28,10 @@ func TestAgents(t *testing.T) {
 	}
 	one, both := []int{1}, []int{1, 2}
 	for _, row := range []struct {
-		name    string
-		fetches []fetch
-		apart   []int         // suspects afterwards
-		rest    time.Duration // of agent 1; 0: none
+		name        string
+		fetches     []fetch
+		quarantined []int         // suspects afterwards
+		rest        time.Duration // of agent 1; 0: none
 	}{
 		{"quick", []fetch{{both, Long - 1, false}}, nil, 0},
 		{"slow once", []fetch{{both, Long, false}}, both, 0},
@@ -80,13 +80,13 @@ func TestAgents(t *testing.T) {
 				}
 				s.ClearOutstanding(r.Budgets)
 			}
-			var apart []int
+			var quarantined []int
 			for d := range 4 {
 				if s.Suspected(agent(d)) {
-					apart = append(apart, d)
+					quarantined = append(quarantined, d)
 				}
 			}
-			assert.Equal(t, row.apart, apart)
+			assert.Equal(t, row.quarantined, quarantined)
 			assert.Equal(t, row.rest > 0, slow[agent(1)])
 			if row.rest > 0 {
 				assert.True(t, s.Resting(now.Add(row.rest-10), agent(1), agent(3)))
@@ -141,15 +141,15 @@ type asker struct {
 	domains []int
 	wants   time.Duration // how often it is wanted
 
-	accounts []Budget
-	due      time.Duration
-	waiting  bool
-	longest  time.Duration // without a sample
-	sampled  time.Duration // the last time
+	budgets []Budget
+	due     time.Duration
+	waiting bool
+	longest time.Duration // without a sample
+	sampled time.Duration // the last time
 }
 
-func (a *asker) Agents() []Budget { return a.accounts }
-func (a *asker) Width() int       { return len(a.domains) }
+func (a *asker) Budgets() []Budget { return a.budgets }
+func (a *asker) Width() int        { return len(a.domains) }
 
 // collector is a pmcd that does one thing at a time for askers. What an operand of an agent takes is told by who asks.
 type collector struct {
@@ -161,25 +161,26 @@ type collector struct {
 	busy   time.Duration // with long requests
 }
 
-// run lets askers ask for some time as package upstream does it: all that wait together, those in quarantine apart.
+// run lets askers ask for some time as package upstream does it: all that wait together, those in quarantine
+// quarantined.
 func (c *collector) run(length time.Duration) {
 	start := time.Now()
 	for _, a := range c.askers {
-		a.accounts = Budgets(a.domains)
+		a.budgets = Budgets(a.domains)
 	}
 	for c.now < length {
-		var together, apart []*asker
+		var together, quarantined []*asker
 		for _, a := range c.askers {
 			if c.now >= a.due {
 				a.due = c.now + a.wants
-				a.waiting = a.waiting || !c.Resting(start.Add(c.now), a.accounts...)
+				a.waiting = a.waiting || !c.Resting(start.Add(c.now), a.budgets...)
 			}
 			switch {
 			case !a.waiting:
-			case c.Resting(start.Add(c.now), a.accounts...):
+			case c.Resting(start.Add(c.now), a.budgets...):
 				a.waiting = false
-			case c.Suspected(a.accounts...):
-				apart = append(apart, a)
+			case c.Suspected(a.budgets...):
+				quarantined = append(quarantined, a)
 			default:
 				together = append(together, a)
 			}
@@ -189,10 +190,10 @@ func (c *collector) run(length time.Duration) {
 		switch {
 		case len(together) > 0:
 			for _, a := range together {
-				r.AddBudgets(a.accounts)
+				r.AddBudgets(a.budgets)
 			}
-		case len(apart) > 0:
-			served, r.Budgets, probe = ChooseNext(c.States, apart, 4000)
+		case len(quarantined) > 0:
+			served, r.Budgets, probe = ChooseNext(c.States, quarantined, 4000)
 			c.SetOutstanding(r.Budgets)
 		default:
 			c.now += ms
@@ -216,7 +217,7 @@ func (c *collector) run(length time.Duration) {
 		c.Charge(r)
 		c.ClearOutstanding(r.Budgets)
 		if probe && r.AgentTime < Long {
-			c.RecordProbe(served[0].accounts)
+			c.RecordProbe(served[0].budgets)
 			continue
 		}
 		for _, a := range served {

@@ -139,8 +139,8 @@ func (s States) Resting(now time.Time, of ...Budget) bool {
 // Asker has operands that one fetch asks for: a series.
 type Asker interface {
 	comparable
-	Agents() []Budget // as Budgets returns them, at least one
-	Width() int       // the number of operands
+	Budgets() []Budget // as Budgets returns them, at least one
+	Width() int        // the number of operands
 }
 
 // ChooseNext returns the askers in quarantine that are fetched next, and who is charged. They are those that are
@@ -148,14 +148,14 @@ type Asker interface {
 // at most so many operands, unless the first one has more. If the fetch is a probe, it is for one agent of theirs
 // alone, and they go on waiting.
 func ChooseNext[A Asker](known States, waiting []A, most int) (next []A, charged []Budget, probe bool) {
-	first := waiting[max(0, slices.IndexFunc(waiting, func(a A) bool { return known.SlowOf(a.Agents()...) == nil }))]
-	charged, probe = known.nextRequest(first.Agents())
+	first := waiting[max(0, slices.IndexFunc(waiting, func(a A) bool { return known.SlowOf(a.Budgets()...) == nil }))]
+	charged, probe = known.nextRequest(first.Budgets())
 	next = append(next, first)
 	most -= first.Width()
 	for _, a := range waiting {
-		others, probes := known.nextRequest(a.Agents())
+		others, probes := known.nextRequest(a.Budgets())
 		if a != first && a.Width() <= most && slices.Equal(others, charged) && probes == probe &&
-			(!probe || slices.Equal(a.Agents(), first.Agents())) {
+			(!probe || slices.Equal(a.Budgets(), first.Budgets())) {
 			next = append(next, a)
 			most -= a.Width()
 		}

@@ -14,7 +14,8 @@ import (
 	"pmdaderived/pmda/pmapi/pmapitest"
 )
 
-// The figures say whose operands have no values, and the log does so once. Agents keep the names that pmcd gave them last.
+// The figures say whose operands have no values, and the log does so once. Agents keep the names that pmcd gave them
+// last.
 func TestFiguresOfAgents(t *testing.T) {
 	relay := newRelay(t)
 	s := newFetching(t, relay.Address, 1)

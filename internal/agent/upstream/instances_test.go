@@ -12,7 +12,8 @@ import (
 	"pmdaderived/pmda/pmapi/pmapitest"
 )
 
-// A domain whose owner cannot answer is asked for again, ever more seldom. It has an error meanwhile, and waits for its turn.
+// A domain whose owner cannot answer is asked for again, ever more seldom. It has an error meanwhile, and waits for its
+// turn.
 func TestInstancesThatCannotBeHad(t *testing.T) {
 	relay := newRelay(t)
 	s := newFetching(t, relay.Address, 0)

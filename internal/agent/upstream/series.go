@@ -22,7 +22,7 @@ type Series struct {
 	ticks    bool      // Sampled gets an element with the next sample
 
 	domains []int         // of the operands; immutable
-	agents  []slow.Budget // of the operands; immutable
+	budgets []slow.Budget // of the operands; immutable
 }
 
 // oversize is the state of a series whose answer alone was too long.
@@ -43,14 +43,14 @@ func (s *Series) oversizeState() *oversize {
 // NewSeries makes a series of operands, which must not change any more.
 func NewSeries(descs []pdu.Desc) *Series {
 	domains := operand.AgentsOf(descs)
-	return &Series{descs: descs, domains: domains, agents: slow.Budgets(domains)}
+	return &Series{descs: descs, domains: domains, budgets: slow.Budgets(domains)}
 }
 
 // Operands implements [operand.Source].
 func (s *Series) Operands() []pdu.Desc { return s.descs }
 
-// Agents implements [slow.Asker].
-func (s *Series) Agents() []slow.Budget { return s.agents }
+// Budgets implements [slow.Asker].
+func (s *Series) Budgets() []slow.Budget { return s.budgets }
 
 // Width implements [slow.Asker].
 func (s *Series) Width() int { return len(s.descs) }
@@ -72,7 +72,7 @@ func (u *Upstream) Newest(dst []*operand.Sample, series []*Series) []*operand.Sa
 func (u *Upstream) State(s *Series, now time.Time) (latest *operand.Sample, resting bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return s.Latest, u.slow.Resting(now, s.agents...)
+	return s.Latest, u.slow.Resting(now, s.budgets...)
 }
 
 // Retained appends to dst the samples of a series that are retained for first fetches, newest first.

@@ -71,7 +71,8 @@ func (u *Upstream) recordOversize(s *Series, fields logrus.Fields, now time.Time
 	if !e.logged {
 		e.logged = true
 		fields["pmid"] = s.descs[0].PMID
-		u.mu.Remark(logrus.WarnLevel, fields, "answer for the operands of a metric is too long, the metric has no values")
+		u.mu.Remark(logrus.WarnLevel, fields,
+			"answer for the operands of a metric is too long, the metric has no values")
 	}
 	u.fetchSize.operands = MaxOperands
 	u.pushOversize(s, now)

@@ -92,8 +92,8 @@ func slowAgentIsSampledApart(t *testing.T, quickID, slowID pdu.PMID, found [][]p
 	assert.Empty(t, s.slow, "nobody is a suspect")
 }
 
-// When a quick agent answered a fetch that another one took long for nobody knows: what needs the time between samples is asked for again,
-// once.
+// When a quick agent answered a fetch that another one took long for nobody knows: what needs the time between samples
+// is asked for again, once.
 func TestSampleOfAnUnknownTime(t *testing.T) {
 	s := newFetching(t, newRelay(t).Address, 0)
 	now := time.Now()
@@ -160,8 +160,8 @@ func TestSlowAgentRestsWhateverIsWanted(t *testing.T) {
 	assert.Len(t, u.Fetched(), 3)
 }
 
-// A pmcd that comes to our fetch late because its clients look names up, of ours, does not make the agents of the fetch suspects.
-// One that is quiet for as long does.
+// A pmcd that comes to our fetch late because its clients look names up, of ours, does not make the agents of the fetch
+// suspects. One that is quiet for as long does.
 func TestLookupsAreNobodysFault(t *testing.T) {
 	u := newRelay(t)
 	s := newFetching(t, u.Address, 0)
@@ -191,7 +191,7 @@ func TestLookupsAreNobodysFault(t *testing.T) {
 	suspected := func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return s.slow.Suspected(f.agents...)
+		return s.slow.Suspected(f.budgets...)
 	}
 	busy.Store(true)
 	for range 3 {

@@ -186,7 +186,7 @@ func (u *Upstream) SetSeries(series []*Series, older []int) {
 			s.Keep = false
 			s.Kept.Trim(0)
 		}
-		for _, of := range s.agents {
+		for _, of := range s.budgets {
 			used[of] = true
 		}
 	}

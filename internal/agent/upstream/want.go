@@ -54,7 +54,7 @@ func (u *Upstream) enqueueStale(now time.Time, n freshness.Need, series ...*Seri
 	}
 	if u.queue.Add(series, func(s *Series) bool {
 		return s != nil && s.Idle() && !s.Constant() && !s.Fresh(now, n) &&
-			!u.slow.Resting(now, s.agents...) && !u.pushOversize(s, now)
+			!u.slow.Resting(now, s.budgets...) && !u.pushOversize(s, now)
 	}) {
 		u.send(now)
 	}
@@ -66,7 +66,7 @@ func (u *Upstream) send(now time.Time) {
 		return
 	}
 	// Agents may have become slow while their series waited.
-	u.queue.DropQuarantined(func(s *Series) bool { return u.slow.Resting(now, s.agents...) })
+	u.queue.DropQuarantined(func(s *Series) bool { return u.slow.Resting(now, s.budgets...) })
 	u.sender.Send(now, u.next)
 }
 
