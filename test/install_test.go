@@ -584,7 +584,7 @@ func (m *machine) write(path, text string) {
 	require.NoError(m.t, os.WriteFile(path, []byte(text), 0o644))
 }
 
-// done is what a command prints that must succeed.
+// done runs a command that must succeed and returns its output.
 func (m *machine) done(name string, args ...string) (output string) {
 	m.t.Helper()
 	out, exit := m.run(name, args...)

@@ -130,7 +130,7 @@ func testDashboards(t *testing.T, p *pmcdtest.PMCD) {
 	}
 }
 
-// testPmlogconf has a configuration for pmlogger made by probing, and logs with it.
+// testPmlogconf lets pmlogconf make a configuration by probing, and logs with it.
 func testPmlogconf(t *testing.T, p *pmcdtest.PMCD, work string) {
 	groups := filepath.Join(work, "groups")
 	copyIntegration(t, "pmlogconf", filepath.Join(groups, "derived"))
@@ -244,7 +244,7 @@ func testPmieconf(t *testing.T, p *pmcdtest.PMCD, work string) {
 	}
 }
 
-// testBashCompletion has bash complete options and sub-commands and compares them with --help.
+// testBashCompletion compares the options and sub-commands that bash completes with --help.
 func testBashCompletion(t *testing.T, p *pmcdtest.PMCD, program string) {
 	complete := func(words ...string) []string {
 		t.Helper()

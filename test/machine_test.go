@@ -101,7 +101,7 @@ func requireMachineToOurselves(t *testing.T) {
 	require.LessOrEqual(t, pmcds, 1, "somebody else's pmcd is running")
 }
 
-// runInside is the first process of the copy: it sets it up, runs the test in it and returns the
+// runInside is the main function of the copy's first process: it sets the copy up, runs the test in it and returns the
 // test's exit status.
 func runInside() (status int, err error) {
 	if err := isolateFiles(os.Getenv(scratchVariable)); err != nil {

@@ -56,8 +56,8 @@ type recordedNames struct {
 	Selectors map[string]pdu.Inst `json:"selectors"` // names in brackets, as the agent takes them
 }
 
-// situation is what some cases of the corpus have in common: what is stored before, and what is
-// done then. Fetches has the operands of all of them, at each fetch.
+// situation has the stores and steps that some cases of the corpus have in common. Fetches has the operands of all of
+// them, at each fetch.
 type situation struct {
 	Setup   [][]string                 `json:"setup"`
 	Steps   [][]string                 `json:"steps"`

@@ -38,7 +38,7 @@ var (
 	texts  = []string{"sample.string.hullo", "sample.string.bin", "sample.aggregate.hullo", "sample.secret.bar"}
 	absent = []string{"sample.no.such", "sample.long", "sample.bad.unknown", "nosuch"}
 
-	// extraUnits are metrics that there are since PCP 7.2.
+	// extraUnits are metrics that PCP has since 7.2.
 	extraUnits = []string{
 		"sample.voltage.volt", "sample.voltage.millivolt", "sample.voltage.microvolt", "sample.temperature.celsius",
 		"sample.temperature.fahrenheit", "sample.temperature.kelvin", "sample.current.amp", "sample.current.milliamp",
@@ -145,7 +145,7 @@ func (g *generator) expr(depth int) string {
 	return "instant(" + pick(g, sets...) + ")"
 }
 
-// function is a call of any function of libpcp's that stands by itself, by its row.
+// function returns a call of any function of libpcp that can stand by itself, by its row.
 func (g *generator) function(depth int) string {
 	f := pick(g, slices.DeleteFunc(slices.Collect(syntax.Functions), func(f syntax.Func) bool {
 		return f.Since() != syntax.Everywhere || f == syntax.Const
@@ -168,7 +168,7 @@ func (g *generator) function(depth int) string {
 	return f.String() + "(" + strings.Join(args, ", ") + ")"
 }
 
-// withNoValue is a ternary with a novalue() and most often a guard that is known beforehand.
+// withNoValue returns a ternary with a novalue() and most often a guard that is known when it is bound.
 func (g *generator) withNoValue(depth int) string {
 	guard := pick(g, "0", "1", "!1", "defined("+g.operand()+")", "!defined("+g.operand()+")", "1 && defined(nosuch)",
 		"mkconst(1, type=float)")
@@ -184,7 +184,7 @@ func (g *generator) withNoValue(depth int) string {
 	return guard + " ? " + g.side(depth) + " : " + none
 }
 
-// side is an operand of an operator; without parentheses precedence decides what it becomes.
+// side returns an operand of an operator. Without parentheses it may bind otherwise.
 func (g *generator) side(depth int) string {
 	text := g.expr(depth - 1)
 	if g.chance(50) && strings.ContainsAny(text, " ") {

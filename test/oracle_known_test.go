@@ -13,7 +13,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// expression is a random expression as the predicates below look at it.
+// expression is a random expression, in the form that the predicates below need.
 type expression struct {
 	text    string
 	tree    syntax.Expr // nil: a syntax error
@@ -52,7 +52,7 @@ func (x *expression) has(holds func(syntax.Expr) bool) bool {
 	return found
 }
 
-// size is the number of nodes.
+// size returns the number of nodes.
 func (x *expression) size() int {
 	n := 0
 	x.has(func(syntax.Expr) bool { n++; return false })
@@ -95,7 +95,7 @@ func converted(x, y pdu.Units, also func(axis) bool) bool {
 	return slices.ContainsFunc(axes(x, y), func(a axis) bool { return a.converted() && also(a) })
 }
 
-// factorBits is how many bits the conversion from one to the other multiplies or divides by, about.
+// factorBits returns the approximate number of bits by which the conversion multiplies or divides.
 func factorBits(x, y pdu.Units) float64 {
 	bits := 0.0
 	for _, a := range axes(x, y) {
@@ -155,7 +155,7 @@ func (x *expression) ternary(holds func(*syntax.Ternary) bool) bool {
 	})
 }
 
-// aggregate is a function that libpcp 6.0.3 gives to a bare name only.
+// bareName matches the functions that libpcp 6.0.3 applies to a bare name only.
 var bareName = regexp.MustCompile(`\b(avg|count|max|min|sum|delta|rate|instant|anon)\( *([A-Za-z][A-Za-z0-9_.]*)? *(.)?`)
 
 // explanation is a wanted difference, and whether an expression might run into it.
@@ -164,8 +164,8 @@ type explanation struct {
 	may func(*expression) bool
 }
 
-// known are the wanted differences that a random expression can run into, by their ids in package
-// conformance. Each predicate tells whether the expression might.
+// known returns the wanted differences that a random expression can run into, by their ids in package conformance. Each
+// predicate reports whether the expression might.
 var known = []explanation{
 	{"Q-NOT-TYPE", func(x *expression) bool {
 		return x.has(func(e syntax.Expr) bool {
@@ -305,7 +305,7 @@ var known = []explanation{
 	}},
 }
 
-// unaskable are the differences that harm the process that libpcp runs in.
+// unaskable has the differences that harm the process in which libpcp runs.
 const unaskable = "Q-SCALAR-EMPTY Q-INST-PAREN Q-STRING Q-MATCH-SLASH Q-NOVALUE Q-META-STAYS"
 
 // callsExpression reports whether one of the functions stands before something other than a name.
@@ -331,7 +331,7 @@ func (x *expression) textual(e syntax.Expr) bool {
 	return found
 }
 
-// explanations are the ids of all wanted differences that the expression might run into; seven: beside libpcp 7.
+// explanations returns the ids of all wanted differences that the expression might run into; seven: beside libpcp 7.
 func (x *expression) explanations(seven bool) []string {
 	var ids []string
 	for _, k := range known {
@@ -350,7 +350,7 @@ func (x *expression) explanations(seven bool) []string {
 	return ids
 }
 
-// knownSeven are those that there are beside libpcp 7 only.
+// knownSeven returns those that exist only beside libpcp 7.
 var knownSeven = []explanation{
 	{"messages of PCP 7", func(x *expression) bool { return x.tree == nil && newWording.MatchString(x.text) }},
 	{"meta and indom as names", func(x *expression) bool {
@@ -376,5 +376,5 @@ var knownSeven = []explanation{
 // newKeys are the words that PCP 7 reserves and PCP 6 does not.
 var newKeys = regexp.MustCompile(`\b(meta|indom)\b`)
 
-// newWording begins what PCP 7 has other messages for than PCP 6.
+// newWording matches the messages that differ between PCP 7 and PCP 6.
 var newWording = regexp.MustCompile(`\b(mkconst|delta|rate)\(`)

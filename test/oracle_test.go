@@ -40,19 +40,19 @@ const (
 	// maxExpression is the length of the longest random expression, in bytes.
 	maxExpression = 1000
 
-	// oracleLife is how many expressions one pmcd serves: the agent never forgets a name.
+	// oracleLife is the number of expressions for one pmcd: the agent never forgets a name.
 	oracleLife = 6000
 )
 
-// outcome is what somebody makes of a definition, in libpcp's words.
+// outcome is the answer of libpcp or of the daemon to a definition, in libpcp's words.
 type outcome struct {
 	Class   string // ok, syntax, semantic, unbound, crash
 	Message string // of a syntax error with its caret
 	Shown   string // descriptor and values, as pminfo prints them
 }
 
-// TestOracle asks libpcp itself, in pminfo, and the daemon on the same pmcd what they make of random
-// expressions. They have to agree except where a wanted difference may explain it.
+// TestOracle asks libpcp itself, in pminfo, and the daemon on the same pmcd for random expressions. They must agree
+// unless a wanted difference may explain the answer.
 func TestOracle(t *testing.T) {
 	seed := *oracleSeed
 	if seed == 0 {
@@ -137,8 +137,8 @@ func (r *oracleRun) open() {
 	r.gen.novalue = r.seven
 }
 
-// expressions makes n texts, most of them good, small and large ones. Those that would harm libpcp are
-// left out, and most of those that may differ.
+// expressions makes n texts, most of them good, small and large ones. It leaves out those that would harm libpcp, and
+// most of those that may differ.
 func (r *oracleRun) expressions(n int) []*expression {
 	made := make([]*expression, n)
 	for i := range made {
@@ -231,7 +231,7 @@ var (
 	stockSemantic = regexp.MustCompile(`(?m)^Semantic error: derived metric (\S+): .*$`)
 )
 
-// stock asks libpcp. If it crashes, the culprit is looked for by halves.
+// stock asks libpcp. If it crashes, stock finds the culprit by halves.
 func (r *oracleRun) stock(names []string, all []*expression) map[string]outcome {
 	file := r.file + ".stock"
 	r.write(file, names, all)
@@ -266,7 +266,7 @@ func (r *oracleRun) stock(names []string, all []*expression) map[string]outcome 
 	return answers
 }
 
-// stockNext is a line that begins something new, below a syntax error without a reason.
+// stockNext matches the line that begins another message, below a syntax error without a reason.
 var stockNext = regexp.MustCompile(`^$|^Error: |^Semantic error: |^pminfo`)
 
 // pminfo prints descriptors and values; ok is false if it was ended by a signal.
@@ -284,7 +284,7 @@ func (r *oracleRun) pminfo(args []string) (stdout, stderr string, ok bool) {
 	return out.String(), errs.String(), cmd.ProcessState.Exited()
 }
 
-// semantic is the outcome of a message: an operand that is not there is a class of its own.
+// semantic returns the outcome of a message. A missing operand is a class of its own.
 func semantic(message string) outcome {
 	message, _, _ = strings.Cut(message, " (") // the reason that we add to a descriptor that cannot be had
 	for _, r := range unboundRules {
@@ -295,10 +295,10 @@ func semantic(message string) outcome {
 	return outcome{Class: "semantic", Message: message}
 }
 
-// unboundRules are those of operands that are not there.
+// unboundRules are the rules about missing operands.
 var unboundRules = []derived.Rule{derived.RuleUnknownOperand, derived.RuleOperandMetadata, derived.RuleTernaryUnknown}
 
-// oursSyntax is the first line of a syntax error: its place, and the reason if there is one.
+// oursSyntax matches the first line of a syntax error: its place, and the reason if there is one.
 var oursSyntax = regexp.MustCompile(`:\d+:\d+: syntax error(: |$)`)
 
 // ours asks the daemon.

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// packagesVariable tells the test on the copy of the machine, which has no network, where the packages are.
+// packagesVariable gives the folder of the packages to the test on the copy of the machine, which has no network.
 const packagesVariable = "PMDADERIVED_PACKAGES"
 
 // The versions that are installed one after the other.
@@ -219,8 +219,8 @@ func (m *machine) testPackageFails(t *testing.T, _, present string) {
 	m.dpkg("-P", "pmdaderived")
 }
 
-// What was unpacked and never configured, as on a machine without PCP, goes without a trace, too: also what a start
-// of pmcd has left when it could not run Install.
+// A package that was unpacked and never configured, as on a machine without PCP, is removed without a trace, and so is
+// all that a start of pmcd has left when it could not run Install.
 func (m *machine) testPackageUnpacked(t *testing.T, _, present string) {
 	files, mark := m.files(), filepath.Join(m.pmda, ".NeedInstall")
 
@@ -369,12 +369,12 @@ func (m *machine) pmid(metric string) string {
 	return m.done("pminfo", "-m", metric)
 }
 
-// identities is the file that remembers metric identifiers.
+// identities returns the path of the file of metric identifiers.
 func (m *machine) identities() string {
 	return filepath.Join(filepath.Dir(m.pmns), "config", "pmda", "derived.identities")
 }
 
-// marks returns the files that have pmcd's start run our Install.
+// marks returns the files that make pmcd's start script run our Install.
 func (m *machine) marks() []string {
 	m.t.Helper()
 	return must(filepath.Glob(filepath.Join(m.pmda, ".Need*")))(m.t)

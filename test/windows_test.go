@@ -119,8 +119,8 @@ NAME.peak = max_sample(square.wave + 0 * instant(square.fetches))
 NAME.passed = sum_sample(delta(square.fetches) + 0 * square.wave)
 `
 
-// windowValues is the answer to one fetch of a client: the numbers of the first and the last tick of its window, and the
-// values over these.
+// windowValues is the answer to one fetch of a client: the numbers of the first and the last tick of its window, and
+// the values over these.
 type windowValues map[string]float64
 
 var squareColumns = []string{"count", "first", "last", "passed", "peak", "sum"}
@@ -224,11 +224,11 @@ func TestEachClientSeesItsPeaks(t *testing.T) {
 	checkSums(t, printed["pmval"].String(), ticks, unknown)
 }
 
-// between returns the numbers of the fetches after the first and up to the last.
+// between is a range of fetches, by number: after the first, up to the last.
 type between struct{ after, last uint64 }
 
-// ticksOf returns the numbers of all ticks that a client sees that fetches often, and the gaps with unknown ticks: there
-// the machine delayed it for more than three ticks.
+// ticksOf returns the numbers of all ticks that a client sees that fetches often, and the gaps with unknown ticks:
+// there the machine delayed it for more than three ticks.
 func ticksOf(t *testing.T, quick []windowValues) (ticks []uint64, unknown []between) {
 	t.Helper()
 	last := quick[0]["last"] // its window has ticks of before

@@ -94,7 +94,7 @@ func Run(ctx context.Context, o Options) (table *rig.Table, err error) {
 	return rig.Run(ctx, o.Log, o.Only, parts)
 }
 
-// minTurns is the least number of turns, where a turn takes seconds.
+// minTurns returns the least number of turns, where a turn takes seconds.
 func (b *bench) minTurns() int {
 	if b.Time < time.Second {
 		return 1

@@ -21,7 +21,7 @@ func frame(t *testing.T, m pdu.Message) pdu.Frame {
 	return f
 }
 
-// truths are requests, each with its true answer, the values last.
+// truths returns requests, each with its true answer, the values last.
 func truths(t *testing.T, value uint64) [][2]pdu.Frame {
 	t.Helper()
 	id := pdu.NewPMID(400, 0, 1)

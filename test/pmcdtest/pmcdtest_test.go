@@ -21,8 +21,7 @@ import (
 	"pmdaderived/test/pmcdtest"
 )
 
-// sampleAgain is a second sample agent under another name: an agent of the caller's that every
-// machine with PCP has.
+// sampleAgain returns a second sample agent under another name: an agent of the caller that every machine has.
 func sampleAgain(tb testing.TB, domain int, extra ...string) pmcdtest.Agent {
 	tb.Helper()
 	return pmcdtest.Agent{

@@ -22,8 +22,8 @@ func (p *PMCD) Env() []string {
 	return append(p.agentEnv(), "PMCD_SOCKET="+p.Socket, fmt.Sprintf("PMCD_PORT=%d", p.Port))
 }
 
-// agentEnv is the environment of pmcd, which its agents inherit. An agent has to find pmcd's socket
-// as in real life, in PCP_RUN_DIR.
+// agentEnv returns the environment of pmcd, which its agents inherit. An agent must find pmcd's socket as in real life,
+// in PCP_RUN_DIR.
 func (p *PMCD) agentEnv() []string {
 	var env []string
 	for _, variable := range os.Environ() {

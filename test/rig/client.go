@@ -135,7 +135,7 @@ func (c *Client) FetchAt(ctx context.Context, pace Pace, each func(Fetched) (mor
 	}
 }
 
-// Pace returns the time of the fetch after the one at last.
+// Pace is a function that returns the time of the fetch after the one at last.
 type Pace func(last time.Time) time.Time
 
 // Nonstop fetches without a pause.

@@ -15,7 +15,7 @@ import (
 // maxReload is the time within which an edit must be served.
 const maxReload = 10 * time.Second
 
-// siteOperands are metrics of the stock agent sample.
+// siteOperands returns metrics of the stock agent sample.
 func siteOperands() reloadtest.Operands {
 	return reloadtest.Operands{
 		Number: "sample.long.one", Bins: "sample.bin", Count: 9, Names: []string{"bin-100", "bin-500", "bin-900"},

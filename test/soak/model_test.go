@@ -49,7 +49,7 @@ func TestModelRefusesWrongValues(t *testing.T) {
 	}
 }
 
-// operandOf is the value of the operand of a track.
+// operandOf returns the value of the operand of a track.
 func operandOf(t *testing.T, track *track) func(at uint64, inst pdu.Inst) uint64 {
 	t.Helper()
 	name, _, _ := strings.Cut(strings.TrimPrefix(track.operands, "wave."), " ")

@@ -66,7 +66,7 @@ type Plan struct {
 // Least is the least length of a full plan: pmcd starts an agent again by itself once a minute.
 const Least = 2 * time.Minute
 
-// Full is the plan of `make soak`: 50 clients, of which 12 are stock programs.
+// Full returns the plan of `make soak`: 50 clients, of which 12 are stock programs.
 func Full(length time.Duration) Plan {
 	return Plan{
 		Length: length, Interval: max(time.Second, length/60), Definitions: 1943,
@@ -78,7 +78,7 @@ func Full(length time.Duration) Plan {
 	}
 }
 
-// Short is the plan of a test.
+// Short returns the plan of a test.
 func Short() Plan {
 	return Plan{
 		Length: 10 * time.Second, Interval: time.Second, Definitions: 150,
@@ -88,7 +88,7 @@ func Short() Plan {
 	}
 }
 
-// Lies is the plan of a test in which two agents tell every lie of the table, without other disturbances.
+// Lies returns the plan of a test in which two agents tell every lie of the table, without other disturbances.
 func Lies() Plan {
 	return Plan{
 		Length: time.Minute, Interval: 10 * time.Second, Definitions: 3 * len(forms()),
