@@ -86,11 +86,11 @@ const (
 )
 
 // FullName returns the name in the PMNS.
-func (m *Entry) FullName() string { return derived.FullName(m.Def.Name) }
+func (e *Entry) FullName() string { return derived.FullName(e.Def.Name) }
 
 // Code returns the error for a metric that is not bound, in a fetch or, without HasDesc, for its descriptor.
-func (m *Entry) Code() pdu.Code {
-	if m.HasDesc || m.State == Waiting {
+func (e *Entry) Code() pdu.Code {
+	if e.HasDesc || e.State == Waiting {
 		return pdu.ErrAgain
 	}
 	return pdu.ErrBadDerive

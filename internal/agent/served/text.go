@@ -11,23 +11,23 @@ import (
 
 // Text returns the help text of a metric: that of the definition, or its expression, file and line. A definition in a
 // file that not everyone can read shows its file and line only.
-func (m *Entry) Text(short bool) string {
-	def := escapeForProxy(m.Def.Name + " = " + m.Def.PublicText())
+func (e *Entry) Text(short bool) string {
+	def := escapeForProxy(e.Def.Name + " = " + e.Def.PublicText())
 	switch {
-	case m.Def.Secret:
-		if def = m.Def.Name + ": " + HiddenText; short {
+	case e.Def.Secret:
+		if def = e.Def.Name + ": " + HiddenText; short {
 			return def
 		}
-	case short && m.Def.OneLine != nil:
-		return *m.Def.OneLine
+	case short && e.Def.OneLine != nil:
+		return *e.Def.OneLine
 	case short:
 		return def
-	case m.Def.Help != nil:
-		return *m.Def.Help
-	case m.Def.OneLine != nil:
-		def = *m.Def.OneLine + "\n\n" + def
+	case e.Def.Help != nil:
+		return *e.Def.Help
+	case e.Def.OneLine != nil:
+		def = *e.Def.OneLine + "\n\n" + def
 	}
-	return def + "\n\nDefined in " + escapeForProxy(m.Def.File) + ", line " + strconv.Itoa(m.Def.Line) + "."
+	return def + "\n\nDefined in " + escapeForProxy(e.Def.File) + ", line " + strconv.Itoa(e.Def.Line) + "."
 }
 
 // escapeForProxy returns a text that pmproxy can write into a page for Prometheus, where it escapes nothing: control
@@ -46,8 +46,8 @@ func escapeForProxy(text string) string {
 // same when its definition moves to another file. Its name has no dot: pmproxy writes names of labels into
 // OpenMetrics as they are, and Prometheus rejects the metrics of the whole host because of a name that it cannot
 // read.
-func (m *Entry) Labels() []pdu.LabelSet {
-	return singleLabel(pdu.LabelItem, pdu.LabelOptional, derived.Root+"_file", m.Def.File)
+func (e *Entry) Labels() []pdu.LabelSet {
+	return singleLabel(pdu.LabelItem, pdu.LabelOptional, derived.Root+"_file", e.Def.File)
 }
 
 // DomainLabels returns the label of the agent's domain, which agents usually have.
