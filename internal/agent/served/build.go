@@ -207,50 +207,63 @@ func (b *builder) problemOf(d *Definition, m *derived.Metric) string {
 
 // addEntry adds the entry of a definition to the snapshot. bound is the result of binding it.
 func (b *builder) addEntry(d *Definition, bound *derived.Metric) {
-	wrong := b.problems[d.Name]
-	m := &Entry{Def: d, Problem: wrong.text, Reported: wrong.reported}
-	fault := b.problemOf(d, bound)
+	former := b.problems[d.Name]
+	e := &Entry{Def: d, Problem: former.text, Reported: former.reported}
+	problem := b.problemOf(d, bound)
 	var err error
-	if bound.Err == nil && fault == "" && b.Catalog != nil {
-		m.Derived, m.State, m.wasBound = bound, Bound, true
-		if m.Problem != "" {
-			m.State = Kept
-		}
-		m.ID, err = b.IDs.Bind(d.Name, d.savedText(), bound.Desc)
-		m.Desc, m.HasDesc = bound.Desc, true
-		m.Desc.PMID = m.ID
-		needs := bound.Needs()
-		m.Operands, m.OlderSamples = b.operandSet(needs.Operands), needs.History
-		for needs := range bound.Fetches {
-			m.Protected = m.Protected || slices.ContainsFunc(needs.Operands, func(id pdu.PMID) bool { return b.protected[id] })
-		}
-		for _, i := range needs.Windows {
-			b.snapshot.Windows[i] = b.operandSet(b.snapshot.Set.Windows()[i].Needs().Operands)
-		}
+	if bound.Err == nil && problem == "" && b.Catalog != nil {
+		err = b.setBound(e, bound)
 	} else {
-		m.ID, err = b.IDs.PMID(d.Name)
-		m.Desc, m.HasDesc = b.IDs.Desc(d.Name, d.savedText())
-		old := b.servedDefinition(d.Name)
-		m.wasBound = old != nil && old.Text == d.Text
-		switch {
-		case b.Catalog == nil:
-			m.State = Waiting
-		case fault != "":
-			m.State, m.HasDesc = Failed, false
-		default:
-			m.State, fault = Unbound, d.errorText(bound.Err, b.secret)
-		}
-		if b.Catalog != nil && m.Problem == "" {
-			m.Problem = fault
-		}
+		err = b.setUnbound(e, bound, problem)
 	}
 	if err != nil {
 		b.snapshot.WithoutPMID = append(b.snapshot.WithoutPMID, d.Name)
 		return
 	}
-	m.Inst = b.IDs.Instance(m.ID)
-	b.snapshot.Entries = append(b.snapshot.Entries, m)
-	b.snapshot.ByID[m.ID] = m
+	e.Inst = b.IDs.Instance(e.ID)
+	b.snapshot.Entries = append(b.snapshot.Entries, e)
+	b.snapshot.ByID[e.ID] = e
+}
+
+// setBound sets the fields of an entry whose definition is bound. It fails if no PMID is left.
+func (b *builder) setBound(e *Entry, bound *derived.Metric) (err error) {
+	e.Derived, e.State, e.wasBound = bound, Bound, true
+	if e.Problem != "" {
+		e.State = Kept
+	}
+	e.ID, err = b.IDs.Bind(e.Def.Name, e.Def.savedText(), bound.Desc)
+	e.Desc, e.HasDesc = bound.Desc, true
+	e.Desc.PMID = e.ID
+	needs := bound.Needs()
+	e.Operands, e.OlderSamples = b.operandSet(needs.Operands), needs.History
+	for needs := range bound.Fetches {
+		e.Protected = e.Protected || slices.ContainsFunc(needs.Operands, func(id pdu.PMID) bool { return b.protected[id] })
+	}
+	for _, i := range needs.Windows {
+		b.snapshot.Windows[i] = b.operandSet(b.snapshot.Set.Windows()[i].Needs().Operands)
+	}
+	return err
+}
+
+// setUnbound sets the fields of an entry whose definition is not bound: it is wrong, if there is a problem, or its
+// operands do not exist or are not known yet. It fails if no PMID is left.
+func (b *builder) setUnbound(e *Entry, bound *derived.Metric, problem string) (err error) {
+	e.ID, err = b.IDs.PMID(e.Def.Name)
+	e.Desc, e.HasDesc = b.IDs.Desc(e.Def.Name, e.Def.savedText())
+	old := b.servedDefinition(e.Def.Name)
+	e.wasBound = old != nil && old.Text == e.Def.Text
+	switch {
+	case b.Catalog == nil:
+		e.State = Waiting
+	case problem != "":
+		e.State, e.HasDesc = Failed, false
+	default:
+		e.State, problem = Unbound, e.Def.errorText(bound.Err, b.secret)
+	}
+	if b.Catalog != nil && e.Problem == "" {
+		e.Problem = problem
+	}
+	return err
 }
 
 // addUnreadable adds entries for definitions that could never be read. They have a state but no name in the PMNS.
