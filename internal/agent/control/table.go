@@ -57,7 +57,7 @@ type FetchKind int
 
 // The kinds of fetches.
 const (
-	FirstFetch     FetchKind = iota // follows look-ups of its metrics
+	FirstFetch     FetchKind = iota // follows lookups of its metrics
 	SecondFetch                     // after an interval that is not known yet
 	RegularFetch                    // predicted
 	IrregularFetch                  // not predicted

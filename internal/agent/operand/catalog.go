@@ -11,7 +11,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Catalog has the descriptors of the metrics that definitions use, or the errors of their look-ups. It implements
+// Catalog has the descriptors of the metrics that definitions use, or the errors of their lookups. It implements
 // [derived.Catalog] and is immutable.
 type Catalog struct {
 	entries map[string]catalogEntry
@@ -20,11 +20,11 @@ type Catalog struct {
 type catalogEntry struct {
 	desc      pdu.Desc
 	code      pdu.Code // < 0: there is no descriptor, because of this error
-	retryCode pdu.Code // < 0: desc is from an earlier look-up, because the last one got this error
+	retryCode pdu.Code // < 0: desc is from an earlier lookup, because the last one got this error
 }
 
-// refusal returns the error of the last look-up if it does not say whether the metric exists, such as
-// PM_ERR_PERMISSION. It returns 0 if the look-up said that the metric exists, that it does not, or that its agent
+// refusal returns the error of the last lookup if it does not say whether the metric exists, such as
+// PM_ERR_PERMISSION. It returns 0 if the lookup said that the metric exists, that it does not, or that its agent
 // does not.
 func (o catalogEntry) refusal() pdu.Code {
 	switch o.code {
@@ -123,7 +123,7 @@ func newCatalog(n int) *Catalog {
 }
 
 // NamesIn yields the names of operands in definitions, with repetitions. It leaves out names at or below own, the root
-// of the agent's metrics: pmcd would forward a look-up of them to this agent.
+// of the agent's metrics: pmcd would forward a lookup of them to this agent.
 func NamesIn(defs iter.Seq[*derived.Definition], own string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for d := range defs {

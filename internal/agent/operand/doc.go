@@ -3,7 +3,7 @@
 //
 //	names, descriptors   LookUp ──► Catalog, immutable       MetadataCache keeps one up to date
 //	instances            InstanceCache.LookUp ──► InstanceSnapshot, immutable
-//	                     LookupQueue: the instance domains that wait for a look-up
+//	                     LookupQueue: the instance domains that wait for a lookup
 //	values               List: the operands of one fetch ──► Maker.Make ──► Sample, immutable
 //
 // The package has no goroutine. Each piece of state has one owner:

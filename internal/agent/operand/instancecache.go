@@ -66,7 +66,7 @@ type InstanceSnapshot map[pdu.InDom]*inDomData
 // unknown is a domain that has not been looked up.
 var unknown = &inDomData{}
 
-// inDomData has the result of the last look-up of one instance domain. It is immutable.
+// inDomData has the result of the last lookup of one instance domain. It is immutable.
 type inDomData struct {
 	table      *derived.NameTable // nil: the instances have never been received
 	members    *derived.InstSet
@@ -74,7 +74,7 @@ type inDomData struct {
 	selections map[string]selection           // by selector: the instance that the agent matches
 	labels     map[string]map[pdu.Inst]string // by name of the label
 	source     MetadataSource                 // where the data is from
-	err        error                          // why the last look-up is incomplete
+	err        error                          // why the last lookup is incomplete
 }
 
 // selection is the instance that an agent matches with a selector.
@@ -95,10 +95,10 @@ func (c *InstanceCache) Table(d pdu.InDom) *derived.NameTable { return c.inDom(d
 // Members returns the set of instances; nil: it is not known.
 func (c *InstanceCache) Members(d pdu.InDom) *derived.InstSet { return c.inDom(d).members }
 
-// Err returns why the last look-up of an instance domain is incomplete; nil: it is complete.
+// Err returns why the last lookup of an instance domain is incomplete; nil: it is complete.
 func (c *InstanceCache) Err(d pdu.InDom) error { return c.inDom(d).err }
 
-// Problem returns which of the instance domains that a metric needs has an incomplete look-up, and why; "": none.
+// Problem returns which of the instance domains that a metric needs has an incomplete lookup, and why; "": none.
 func (c *InstanceCache) Problem(m *derived.Metric) string {
 	for d := range InDomNeedsOf(func(yield func(*derived.Metric) bool) { yield(m) }) {
 		if err := c.Err(d); err != nil {

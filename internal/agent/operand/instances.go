@@ -13,7 +13,7 @@ import (
 	"pmdaderived/pmda/pmapi"
 )
 
-// mostRefused is the number of refused selectors that ends the look-up of an instance domain. An agent that fails, or
+// mostRefused is the number of refused selectors that ends the lookup of an instance domain. An agent that fails, or
 // that is slow and therefore rests, must not be asked for thousands of selectors.
 const mostRefused = 8
 
@@ -48,7 +48,7 @@ func lookUpInDom(
 			known.selections[name] = selection{id, true}
 		case errors.Is(err, pdu.ErrInst):
 			known.selections[name] = selection{}
-		default: // without a selection, the next look-up asks again
+		default: // without a selection, the next lookup asks again
 			known.err = reason(err)
 			refused++
 		}
@@ -163,7 +163,7 @@ func (known *inDomData) buildTables(members []pdu.Inst) {
 	known.members = derived.NewInstSet(members)
 }
 
-// equal reports whether two look-ups without errors returned the same data.
+// equal reports whether two lookups without errors returned the same data.
 func (known *inDomData) equal(old *inDomData) bool {
 	return known.source == old.source && known.err == nil && old.err == nil && maps.Equal(known.names, old.names) &&
 		maps.Equal(known.selections, old.selections) && maps.EqualFunc(known.labels, old.labels, maps.Equal) &&

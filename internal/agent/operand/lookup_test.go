@@ -66,7 +66,7 @@ func (c *counted) refuse(code func(name string) pdu.Code) {
 	})
 }
 
-// One refused name of 1,000 does not cause more look-ups of the others, and is asked for separately until it is
+// One refused name of 1,000 does not cause more lookups of the others, and is asked for separately until it is
 // answered.
 func TestRefusedName(t *testing.T) {
 	metrics, names := metricsOf(5, 200)
@@ -137,7 +137,7 @@ func TestRefusedAgent(t *testing.T) {
 	assert.Less(t, c.took(), 20)
 }
 
-// At any time the cache has, of names that are not refused, the answer that a look-up of each name alone gives.
+// At any time the cache has, of names that are not refused, the answer that a lookup of each name alone gives.
 // Refused names have it when they are refused no more.
 func TestMetadataCache(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
@@ -175,7 +175,7 @@ func TestMetadataCache(t *testing.T) {
 	}
 }
 
-// A look-up of names that are all known sends no request, and keeps the catalog. After a new or a refused name the
+// A lookup of names that are all known sends no request, and keeps the catalog. After a new or a refused name the
 // catalog has only used names.
 func TestKnownNames(t *testing.T) {
 	metrics, names := metricsOf(2, 5)
@@ -341,7 +341,7 @@ func TestSelectors(t *testing.T) {
 	}
 }
 
-// An instance domain whose look-up is incomplete has an error, keeps its former data, and does not delay others.
+// An instance domain whose lookup is incomplete has an error, keeps its former data, and does not delay others.
 func TestFailingDomains(t *testing.T) {
 	c := newCounted(t)
 	bad, good := pdu.NewInDom(60, 1), pdu.NewInDom(61, 1)
@@ -432,7 +432,7 @@ func TestRetry(t *testing.T) {
 	assert.Equal(t, 9*ms, p.next.Sub(now))
 }
 
-// Domains wait until they are due, those whose look-up takes longest at the end. A domain that a new definition needs
+// Domains wait until they are due, those whose lookup takes longest at the end. A domain that a new definition needs
 // does not wait, unless its agent has refused.
 func TestLookupQueue(t *testing.T) {
 	now := time.Now()

@@ -86,7 +86,7 @@ func (q LookupQueue) Add(domains ...pdu.InDom) {
 }
 
 // TakeReady returns the domains that may be looked up out of turn, because a new definition needs them, and removes
-// them from the queue. It queues the others: their agent refused the last look-up.
+// them from the queue. It queues the others: their agent refused the last lookup.
 func (q LookupQueue) TakeReady(now time.Time, domains []pdu.InDom) (ready []pdu.InDom) {
 	for _, d := range domains {
 		x := q[d]
@@ -102,7 +102,7 @@ func (q LookupQueue) TakeReady(now time.Time, domains []pdu.InDom) (ready []pdu.
 	return ready
 }
 
-// RecordLookup sets when a domain may be looked up again, after a look-up that ended now. After an error the domain
+// RecordLookup sets when a domain may be looked up again, after a lookup that ended now. After an error the domain
 // is queued again.
 func (q LookupQueue) RecordLookup(d pdu.InDom, now time.Time, took time.Duration, err error) {
 	if q[d] == nil {
@@ -112,7 +112,7 @@ func (q LookupQueue) RecordLookup(d pdu.InDom, now time.Time, took time.Duration
 	q[d].took, q[d].queued = took, q[d].queued || err != nil
 }
 
-// TakeDue removes the domains that may be looked up now from the queue and returns them. Those whose last look-up
+// TakeDue removes the domains that may be looked up now from the queue and returns them. Those whose last lookup
 // took longest are last. It forgets domains that are not needed.
 func (q LookupQueue) TakeDue(now time.Time, needed InDomNeeds) (due []pdu.InDom) {
 	maps.DeleteFunc(q, func(d pdu.InDom, _ *queuedDomain) bool { return needed[d] == nil })

@@ -17,7 +17,7 @@ import (
 //	state of a name    is looked up
 //	unknown            at once
 //	known              when everything is looked up afresh
-//	does not exist     with each look-up, since it may appear
+//	does not exist     with each lookup, since it may appear
 //	refused            separately, with longer and longer gaps: the error (PM_ERR_AGAIN, PM_ERR_PERMISSION, ...) says
 //	                   nothing about the metric
 type MetadataCache struct {
@@ -88,7 +88,7 @@ func (c *MetadataCache) RefusedDue(now time.Time) bool {
 	return len(c.refused) > 0 && !c.retry.next.After(now)
 }
 
-// NextDue returns when the next look-up is due, of refused names or of an instance domain; zero: none is.
+// NextDue returns when the next lookup is due, of refused names or of an instance domain; zero: none is.
 func (c *MetadataCache) NextDue() time.Time {
 	next := c.Queue.NextDue()
 	if len(c.refused) > 0 && (next.IsZero() || c.retry.next.Before(next)) {

@@ -34,7 +34,7 @@ const (
 type lookupScope int
 
 const (
-	lookUpNothing     lookupScope = iota // none: there is no connection, or the look-up has failed
+	lookUpNothing     lookupScope = iota // none: there is no connection, or the lookup has failed
 	lookUpMissingOnly                    // those without a descriptor: only definitions have changed
 	lookUpEverything                     // all: pmcd or its agents may have changed
 )
@@ -53,7 +53,7 @@ func (r *Reloader) reloadConfig(ctx context.Context) {
 	if r.reloadAll.Swap(false) && err == nil { // the new definitions are served already: this takes longer
 		err = r.rebind(ctx, lookUpEverything)
 	}
-	r.recordLookupError(err)
+	r.handleLookupResult(err)
 	r.options.Figures.Reloads.Add(1)
 	snap := r.options.Snapshot.Load()
 	r.log.WithFields(logrus.Fields{
@@ -68,7 +68,7 @@ func (r *Reloader) loadConfig() {
 }
 
 // rebind looks up operands, builds a snapshot of all definitions, serves it and announces its changes. It fails if a
-// look-up fails as a whole, or if ctx ends; then the former snapshot is still served.
+// lookup fails as a whole, or if ctx ends; then the former snapshot is still served.
 func (r *Reloader) rebind(ctx context.Context, scope lookupScope) error {
 	if scope != lookUpNothing {
 		if err := r.lookUpOperands(ctx, scope); err != nil {
@@ -100,7 +100,7 @@ func (r *Reloader) rebind(ctx context.Context, scope lookupScope) error {
 	snap.Report(r.log, before.Snapshot, len(r.config.Failures))
 	r.saveIdentities()
 	if scope == lookUpEverything {
-		// With thousands of definitions the garbage of a look-up is a quarter of the memory of the process.
+		// With thousands of definitions the garbage of a lookup is a quarter of the memory of the process.
 		debug.FreeOSMemory()
 	}
 	return nil

@@ -15,16 +15,16 @@
 //	               switchTo            swaps the snapshot: requests see the old one or the new one
 //	               announceChanges     sets Options.Changes ──► Run: announce ──► a reply tells pmcd
 //
-// # Causes of look-ups
+// # Causes of lookups
 //
-//	cause                                          look-up                              function
+//	cause                                          lookup                               function
 //	Reload, ReloadAll                              missing operands; all operands       reloadConfig
 //	Events: a new session with pmcd                names of agents, all operands        startSession
 //	Events: names or agents have changed           all operands, after a delay          lookUpAll
 //	Events: instances have changed                 these instance domains               lookUpDue
 //	RequestLookup, Options.Poll                    missing operands                     lookUpMissing
 //	MetadataCache.NextDue                          refused operands, queued domains     lookUpDue
-//	a look-up has failed                           all operands, after a delay          lookUpAll
+//	a lookup has failed                            all operands, after a delay          lookUpAll
 //
 // # State
 //

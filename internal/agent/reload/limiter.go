@@ -6,25 +6,25 @@ import (
 	"pmdaderived/internal/wait"
 )
 
-// An announcement of pmcd that its names or agents have changed causes a look-up of all names, at most once in
-// leastGap. The gap grows up to mostGap while these look-ups show no change: any agent can make pmcd send such
+// An announcement of pmcd that its names or agents have changed causes a lookup of all names, at most once in
+// leastGap. The gap grows up to mostGap while these lookups show no change: any agent can make pmcd send such
 // announcements.
 const (
 	leastGap = time.Second
 	mostGap  = time.Minute
 )
 
-// lookupLimiter limits look-ups of all names that announcements of pmcd cause.
+// lookupLimiter limits lookups of all names that announcements of pmcd cause.
 type lookupLimiter struct {
 	backoff        wait.Backoff
-	byAnnouncement bool // the next look-up has no other reason than an announcement
+	byAnnouncement bool // the next lookup has no other reason than an announcement
 }
 
 func newLookupLimiter() lookupLimiter {
 	return lookupLimiter{backoff: wait.Backoff{Least: leastGap, Most: mostGap}}
 }
 
-// delay returns how long to wait with the look-up that an announcement causes. last is the time of the last look-up.
+// delay returns how long to wait with the lookup that an announcement causes. last is the time of the last lookup.
 func (l *lookupLimiter) delay(last, now time.Time) time.Duration {
 	since := now.Sub(last)
 	if since > 2*l.backoff.Last() {
@@ -34,8 +34,8 @@ func (l *lookupLimiter) delay(last, now time.Time) time.Duration {
 	return max(0, max(l.backoff.Last(), leastGap)-since)
 }
 
-// recordLookup lengthens the gap after a look-up that an announcement caused without any change, and resets it after a
-// change. Other look-ups leave it as it is.
+// recordLookup lengthens the gap after a lookup that an announcement caused without any change, and resets it after a
+// change. Other lookups leave it as it is.
 func (l *lookupLimiter) recordLookup(changed bool) {
 	switch {
 	case !l.byAnnouncement:

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// An agent that announces changed names all the time causes look-ups with longer and longer gaps if no name has
+// An agent that announces changed names all the time causes lookups with longer and longer gaps if no name has
 // changed.
 func TestLookupLimiter(t *testing.T) {
 	for _, row := range []struct {
@@ -35,7 +35,7 @@ func TestLookupLimiter(t *testing.T) {
 	}
 }
 
-// After a time without announcements, the next one causes a look-up at once.
+// After a time without announcements, the next one causes a lookup at once.
 func TestLookupLimiterResets(t *testing.T) {
 	p := newLookupLimiter()
 	now := time.Unix(1_000_000, 0)

@@ -18,7 +18,7 @@ func (r *Reloader) lookUpAll(ctx context.Context) {
 	}
 	before := r.metadata.Catalog
 	r.changeHidden, r.lastLookUpAll = false, time.Now()
-	r.recordLookupError(r.rebind(ctx, lookUpEverything))
+	r.handleLookupResult(r.rebind(ctx, lookUpEverything))
 	r.limiter.recordLookup(!r.metadata.Catalog.Equal(before))
 }
 
@@ -26,7 +26,7 @@ func (r *Reloader) lookUpAll(ctx context.Context) {
 func (r *Reloader) lookUpMissing(ctx context.Context) {
 	if r.session != 0 && r.hasUnbound() {
 		r.lastLookUpMissing = time.Now()
-		r.recordLookupError(r.rebind(ctx, lookUpMissingOnly))
+		r.handleLookupResult(r.rebind(ctx, lookUpMissingOnly))
 	}
 }
 
@@ -54,13 +54,13 @@ func (r *Reloader) lookUpDue(ctx context.Context) {
 		err = r.options.Upstream.LookUpInstances(ctx, r.neededInDoms, domains, r.metadata.Queue)
 	}
 	if err != nil { // without an error there may have been no request, which proves nothing
-		r.recordLookupError(err)
+		r.handleLookupResult(err)
 	}
 }
 
-// recordLookupError handles the result of a look-up as a whole; nil: it succeeded. After an error lookUpTimer repeats
-// it, unless the connection is lost: the next session begins with a look-up.
-func (r *Reloader) recordLookupError(err error) {
+// handleLookupResult handles the error of a lookup as a whole; nil: it succeeded. After an error lookUpTimer repeats
+// it, unless the connection is lost: the next session begins with a lookup.
+func (r *Reloader) handleLookupResult(err error) {
 	switch {
 	case err == nil:
 		r.loggedLookupError = ""

@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// lookUpMissingGap is the shortest time between two look-ups that requests for unbound metrics cause.
+	// lookUpMissingGap is the shortest time between two lookups that requests for unbound metrics cause.
 	lookUpMissingGap = 2 * time.Second
 
-	// A failed look-up is repeated after firstRetry, then after longer and longer gaps, up to lastRetry.
+	// A failed lookup is repeated after firstRetry, then after longer and longer gaps, up to lastRetry.
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = 2 * time.Second
 
-	// dueGap is the shortest time before the look-ups that are due are done: there may be no connection for them.
+	// dueGap is the shortest time before the lookups that are due are done: there may be no connection for them.
 	dueGap = 5 * time.Millisecond
 
 	// An announcement is repeated after announceRetry, then after longer and longer gaps. The repetition ends when the gap
@@ -61,8 +61,8 @@ type Reloader struct {
 	session           int                // of Upstream; 0: not connected
 	lastLookUpAll     time.Time
 	lastLookUpMissing time.Time
-	limiter           lookupLimiter // of look-ups because of announcements
-	lookUpBackoff     wait.Backoff  // of look-ups that failed
+	limiter           lookupLimiter // of lookups because of announcements
+	lookUpBackoff     wait.Backoff  // of lookups that failed
 	announceBackoff   wait.Backoff
 	changeHidden      bool // a change of names may have been missed, behind our own announcement
 	newChange         bool // Options.Changes has a new change
@@ -82,7 +82,7 @@ type Options struct {
 	Domain         int
 	StateFile      string               // of identities; "": they are not saved
 	Load           func() served.Config // reads all definitions
-	Poll           time.Duration        // between look-ups of missing operands
+	Poll           time.Duration        // between lookups of missing operands
 	ProtectedNodes []string             // subtrees of the PMNS, see agent.Options
 
 	Upstream  *upstream.Upstream
@@ -130,7 +130,7 @@ func (r *Reloader) ReloadAll() {
 	wait.Signal(r.reloadRequests)
 }
 
-// RequestLookup requests a look-up of missing operands, because a client has asked for an unbound metric. It does not
+// RequestLookup requests a lookup of missing operands, because a client has asked for an unbound metric. It does not
 // wait.
 func (r *Reloader) RequestLookup() { wait.Signal(r.lookupRequests) }
 
@@ -169,7 +169,7 @@ func (r *Reloader) Run(ctx context.Context) {
 	}
 }
 
-// resetTimers sets the timers for look-ups and announcements that have become due.
+// resetTimers sets the timers for lookups and announcements that have become due.
 func (r *Reloader) resetTimers() {
 	if next := r.metadata.NextDue(); r.session != 0 && !next.IsZero() {
 		r.dueTimer.Reset(max(dueGap, time.Until(next)))
@@ -193,7 +193,7 @@ func (r *Reloader) announce() {
 	r.announceTimer.Reset(max(r.announceBackoff.Last(), announceRetry))
 }
 
-// handleEvents does the look-ups that events of Upstream call for.
+// handleEvents does the lookups that events of Upstream call for.
 func (r *Reloader) handleEvents(ctx context.Context, e upstream.Events) {
 	r.changeHidden = r.changeHidden || e.Hidden
 	if e.Session != r.session {

@@ -27,7 +27,7 @@ func (s *Snapshot) Report(log logrus.FieldLogger, before *Snapshot, unread int) 
 			fields().WithField("problem", m.Problem).Error("definition is wrong")
 		case m.State == Kept:
 			fields().WithField("problem", m.Problem).Error("definition is wrong, served as before")
-		case m.State == Unbound && s.LookedUp: // before the first look-up all definitions are unbound
+		case m.State == Unbound && s.LookedUp: // before the first lookup all definitions are unbound
 			fields().WithField("problem", m.Problem).Debug("definition uses a metric that does not exist")
 		}
 	}

@@ -193,7 +193,7 @@ func TestNothingIsBoundBeforeTheLookup(t *testing.T) {
 	assert.Empty(t, shown(t, now))
 }
 
-// After a restart, names and descriptors are served before the first look-up: pmlogger exits without them.
+// After a restart, names and descriptors are served before the first lookup: pmlogger exits without them.
 func TestWarmStart(t *testing.T) {
 	s := newSite(t)
 	s.serve(conf("a = up.load", "b = up.count", "c = nosuch"))
