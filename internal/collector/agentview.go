@@ -20,6 +20,7 @@ type AgentView struct {
 // DefinitionRow has the values of derived.control.definition.* for one definition, by the rest of the metric's name.
 type DefinitionRow map[string]pdu.Value
 
+// Text returns the value of a metric with texts, "" if there is none.
 func (r DefinitionRow) Text(column string) string { return stringOf(r[column]) }
 
 // Since returns a time to the millisecond; ok is false if there is none.

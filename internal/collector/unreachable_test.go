@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"errors"
 	"net"
 	"strings"
 	"syscall"
@@ -53,7 +54,7 @@ func TestUnreachableHost(t *testing.T) {
 
 // refusal is the error of a connection that was not made.
 func refusal(reason error) error {
-	if _, ok := reason.(pdu.Code); !ok {
+	if _, ok := errors.AsType[pdu.Code](reason); !ok {
 		reason = &net.OpError{Op: "dial", Net: "tcp", Err: reason}
 	}
 	return &pmapi.OpError{Op: "connect", Addr: "host:1", Err: reason}

@@ -53,8 +53,8 @@ func warningCodes() []string {
 
 // treatment says which problems are ignored, and which become errors.
 type treatment struct {
-	ignored   []string // codes
-	errors    []string // codes
+	ignored   []string // codes of problems to remove
+	errors    []string // codes of problems that become errors
 	allErrors bool     // every warning becomes an error
 	promoted  map[*config.Problem]bool
 }

@@ -146,6 +146,7 @@ func realPath(path string) string {
 	return path
 }
 
+// AbsolutePath returns the absolute form of a path, or the path itself if the working directory is not known.
 func AbsolutePath(path string) string {
 	if full, err := filepath.Abs(path); err == nil {
 		return full

@@ -23,7 +23,7 @@ type Options struct {
 	Damaged func(err error)          // gets an error for each damaged part of the archive; may be nil
 }
 
-// ErrEnough, returned by a SampleFunc, ends [Player.Play] without an error.
+// ErrEnough ends [Player.Play] without an error if a SampleFunc returns it.
 var ErrEnough = errors.New("enough samples")
 
 // SampleFunc gets a session that has taken a sample.

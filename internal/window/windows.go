@@ -12,10 +12,11 @@ const (
 	// MaxValues is the number of values that the windows of a set retain together, unless Windows.MaxValues is set.
 	MaxValues = 10_000_000
 
-	// PerClientInterval is the time between ticks of per-client windows. FirstTicks is the number of ticks that a first
-	// fetch covers, unless Windows.FirstTicks is set.
+	// PerClientInterval is the time between ticks of per-client windows.
 	PerClientInterval = time.Second
-	FirstTicks        = 10
+
+	// FirstTicks is the usual number of ticks that a first fetch covers in a per-client window.
+	FirstTicks = 10
 
 	// maxMissedTicks is the number of ticks without values after which a result is no longer served.
 	maxMissedTicks = 3
