@@ -31,7 +31,7 @@ const (
 	// RepeatedLookupAge is MinAge for a client that looks up a name again which it has just looked up.
 	RepeatedLookupAge = 10 * time.Millisecond
 
-	// burstShare is the part of the time that a sample took in which further look-ups of the client are about the same
+	// burstShare is the part of the time that a sample took in which further lookups of the client are about the same
 	// sample: while pmcd was blocked by it, the client could not go on.
 	burstShare = 10
 )
@@ -56,7 +56,7 @@ const (
 	// logger with a long interval. After ActiveTime they are ActiveTime apart.
 	FirstFetchTime = time.Hour
 
-	// LookupDelay is the time between a client's last look-up and its first sample, if the client has not fetched
+	// LookupDelay is the time between a client's last lookup and its first sample, if the client has not fetched
 	// until then. pmlogger does that: it pauses for 20 ms before its first fetch (docs/pmcd.md b.4).
 	LookupDelay = 15 * time.Millisecond
 

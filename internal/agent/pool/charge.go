@@ -27,7 +27,7 @@ func (p *Pool) chargeAgents(c *connection, a *Answer) {
 	p.logSlowAgents(r, slowed, recovered)
 }
 
-// lookupGate is the gate of the connection for look-ups: it refuses those for resting agents, and charges the others.
+// lookupGate is the gate of the connection for lookups: it refuses those for resting agents, and charges the others.
 type lookupGate struct{ *Pool }
 
 // Ask implements [pmapi.Gate].

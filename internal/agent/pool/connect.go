@@ -145,7 +145,7 @@ func (p *Pool) runSession(ctx context.Context) error {
 	}
 }
 
-// BeginSession begins a session with the connection for look-ups.
+// BeginSession begins a session with the connection for lookups.
 func (p *Pool) BeginSession(lookups *pmapi.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

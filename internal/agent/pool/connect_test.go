@@ -93,7 +93,7 @@ func (s *table) better() bool {
 // Connections move down whenever a slot below them falls free.
 func TestConnectionsMoveDown(t *testing.T) {
 	s := connectAt(t, 5, 1, 9, 3, 4, 6)
-	assert.Empty(t, s.newSlots, "that of the connection for look-ups is nobody else's")
+	assert.Empty(t, s.newSlots, "that of the connection for lookups is nobody else's")
 	assert.Equal(t, []int{1, 3, 4, 5, 9}, s.table(false), "the lowest first")
 	s.free(2, 12)
 	until(t, "an attempt", func() bool { return s.dialled() == connections+1+1 })

@@ -29,7 +29,7 @@
 // of it and the next request on the connection are one step for everybody else. Answered, Free and Disconnected are
 // called with it and must not take it. Nothing waits under it, but a write for 20 ms at most until a socket has room
 // for a request. Log messages are written after it (Lock.Remark, Lock.Unlock). Package sampler has a lock of its own;
-// whoever needs both takes this one last.
+// nobody takes both at once.
 //
 // # States
 //
@@ -50,6 +50,5 @@
 //
 //	a request that is refused    is counted, and logged if it is another refusal than the last one
 //	a connection that fails      ends the session; Run dials again after 50 ms, then ever more seldom
-//	a look-up of an agent that   PM_ERR_AGAIN, without asking pmcd (lookupGate)
-//	rests
+//	a lookup for a slow agent    has PM_ERR_AGAIN while the agent rests; pmcd is not asked (lookupGate)
 package pool

@@ -7,10 +7,10 @@ import (
 	"pmdaderived/pmda/pmapi"
 )
 
-// ErrUnconnected is the error of a look-up without a session.
+// ErrUnconnected is the error of a lookup without a session.
 var ErrUnconnected = errors.New("no connection to pmcd")
 
-// LookUp calls ask with the connection for look-ups: of names, descriptors, instances. It waits, and is for one
+// LookUp calls ask with the connection for lookups: of names, descriptors, instances. It waits, and is for one
 // goroutine. If the connection fails, the session ends, and the error is ErrUnconnected.
 func (p *Pool) LookUp(ask func(*pmapi.Conn) error) error {
 	p.mu.Lock()

@@ -57,7 +57,7 @@ type Pool struct {
 
 	session     int           // the number of the session; 0: there is none
 	lastSession int           // the number of the last session
-	lookupConn  *pmapi.Conn   // for look-ups; nil: there is none
+	lookupConn  *pmapi.Conn   // for lookups; nil: there is none
 	conns       []*connection // for fetches, those in lower slots first
 	todo        todo
 	usable      bool    // names and instances have been looked up in this session

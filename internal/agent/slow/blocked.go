@@ -23,9 +23,9 @@ type BlockedTimes struct {
 
 	lastStamp   time.Time // of pmcd in the last answer to a fetch, by its clock
 	lastFetch   time.Time // when the last answer to a fetch came, by our clock
-	lastAnswer  time.Time // the last answer to a fetch; not while that to a look-up may have come before
-	lookupStart time.Time // since when a look-up is on its way; zero: none is
-	lookupEnd   time.Time // the last answer to a look-up
+	lastAnswer  time.Time // the last answer to a fetch; not while that to a lookup may have come before
+	lookupStart time.Time // since when a lookup is on its way; zero: none is
+	lookupEnd   time.Time // the last answer to a lookup
 
 	clockStart time.Time     // by our clock; the clock of pmcd is compared with it since then
 	clockAhead time.Duration // the most that pmcd's clock can have been ahead of ours at the last answer to a fetch
@@ -35,8 +35,8 @@ type BlockedTimes struct {
 // began with it, at the earliest, for how long pmcd was blocked by it, and how much of that its agents can have taken.
 // pmcd stamps each answer when it is complete, so the time before the previous stamp was for the previous answer.
 //
-// The answer to a look-up may have come before, and wait for its goroutine. It has if the fetch was sent later than the
-// look-up, and when pmcd had answered all else that was sent before: then the time was for the look-up.
+// The answer to a lookup may have come before, and wait for its goroutine. It has if the fetch was sent later than the
+// lookup, and when pmcd had answered all else that was sent before: then the time was for the lookup.
 func (b *BlockedTimes) RecordFetch(sent, stamp, now time.Time) (began time.Time, blocked, agentTime time.Duration) {
 	behind := !b.lookupStart.IsZero() && b.lookupStart.Before(sent) && !b.lastAnswer.After(sent)
 	if !behind {
@@ -53,10 +53,10 @@ func (b *BlockedTimes) RecordFetch(sent, stamp, now time.Time) (began time.Time,
 	return began, blocked, b.agentTime(blocked, sent, now)
 }
 
-// StartLookup records that a look-up is sent.
+// StartLookup records that a lookup is sent.
 func (b *BlockedTimes) StartLookup(now time.Time) { b.lookupStart = now }
 
-// EndLookup records the answer to the look-up, which has no stamp. It returns how much of its time agents can have
+// EndLookup records the answer to the lookup, which has no stamp. It returns how much of its time agents can have
 // taken.
 func (b *BlockedTimes) EndLookup(now time.Time) (took time.Duration) {
 	sent := b.lookupStart
@@ -65,7 +65,7 @@ func (b *BlockedTimes) EndLookup(now time.Time) (took time.Duration) {
 	return b.agentTime(took, sent, now)
 }
 
-// BlockedBy returns Blocked by now, with the time of a look-up that is on its way: its answer may have come, and wait
+// BlockedBy returns Blocked by now, with the time of a lookup that is on its way: its answer may have come, and wait
 // for its goroutine while pmcd serves others already.
 func (b *BlockedTimes) BlockedBy(now time.Time) time.Duration {
 	if took := min(now.Sub(b.lookupStart), now.Sub(b.lastAnswer)); !b.lookupStart.IsZero() && took >= Long {
@@ -74,7 +74,7 @@ func (b *BlockedTimes) BlockedBy(now time.Time) time.Duration {
 	return b.Blocked
 }
 
-// ForgetLookup records that no look-up is on its way any more: the session has ended.
+// ForgetLookup records that no lookup is on its way any more: the session has ended.
 func (b *BlockedTimes) ForgetLookup() { b.lookupStart = time.Time{} }
 
 // maxDrift says by how much pmcd's clock may run faster than ours: one part in maxDrift.

@@ -3,7 +3,7 @@
 //
 // Each request is charged to budgets: to that of each agent whose operands it asks for. Operands of several agents that
 // one sample needs have one time stamp and so come from one fetch: these agents have one budget more, for all of them
-// together. Look-ups of instances, descriptors and names are charged to budgets of their own, by kind, because an agent
+// together. Lookups of instances, descriptors and names are charged to budgets of their own, by kind, because an agent
 // may be slow with one kind only. A name does not tell its agent, so its first component stands for it.
 //
 // A request is long if its agents can have taken 100 ms or more. BlockedTimes computes that: not all of the time in
@@ -12,7 +12,7 @@
 //	state of a budget  its requests                     what moves it
 //	not slow           with all others                  any long request: suspected
 //	suspected          in quarantine: a fetch of its    a quick answer with values of it: not slow
-//	                   own; look-ups one by one         another long request that was charged to it alone, and ends
+//	                   own; lookups one by one         another long request that was charged to it alone, and ends
 //	                                                    a second or more after the first: slow
 //	  of several       in quarantine: each of the       likewise, by a fetch for all of them, which is sent once each
 //	  agents           agents alone, in a probe         probe was quick; a long probe is charged to its agent

@@ -12,21 +12,21 @@ import (
 // quickTime is how long an agent counts as quick after a quick answer.
 const quickTime = time.Second
 
-// Tracker has the states of all budgets, and the times in which pmcd was blocked. Beside fetches it knows look-ups: one
+// Tracker has the states of all budgets, and the times in which pmcd was blocked. Beside fetches it knows lookups: one
 // at a time.
 type Tracker struct {
 	States
 	BlockedTimes
-	quickReplies map[Budget]quickReply // to the last look-ups
+	quickReplies map[Budget]quickReply // to the last lookups
 }
 
-// quickReply is a quick answer to a look-up.
+// quickReply is a quick answer to a lookup.
 type quickReply struct {
 	items int
 	at    time.Time
 }
 
-// AdmitLookup returns a code below zero if a look-up may not be sent now: PM_ERR_AGAIN. A resting agent gets no
+// AdmitLookup returns a code below zero if a lookup may not be sent now: PM_ERR_AGAIN. A resting agent gets no
 // request. Others are asked for one item at first, and then for up to twice as many as they have just answered quickly;
 // a suspect for one, in a request of its own. So no request takes much longer than one item does.
 func (l *Tracker) AdmitLookup(req pdu.Message, now time.Time) pdu.Code {
@@ -47,7 +47,7 @@ func (l *Tracker) AdmitLookup(req pdu.Message, now time.Time) pdu.Code {
 	return 0
 }
 
-// RecordReply charges a look-up that is answered now, perhaps with a code below zero. It returns the charged request,
+// RecordReply charges a lookup that is answered now, perhaps with a code below zero. It returns the charged request,
 // and what States.Charge returns.
 func (l *Tracker) RecordReply(req pdu.Message, code pdu.Code, now time.Time) (r Request, slowed, recovered []Budget) {
 	r.AgentTime, r.Ended = l.EndLookup(now), now
@@ -75,7 +75,7 @@ const (
 	pmcdNames = "pmcd"
 )
 
-// budgetsOf returns who is charged for a look-up, and the number of items of each.
+// budgetsOf returns who is charged for a lookup, and the number of items of each.
 func budgetsOf(req pdu.Message) (of []Budget, items []int) {
 	add := func(a Budget) {
 		switch i := slices.Index(of, a); {

@@ -9,7 +9,7 @@ import (
 	"pmdaderived/pmda/pmapi"
 )
 
-// NameAgents looks up the names of pmcd's agents. It waits, and is for the goroutine of LookUp. If the look-up fails,
+// NameAgents looks up the names of pmcd's agents. It waits, and is for the goroutine of LookUp. If the lookup fails,
 // agents keep the names that they have.
 func (u *Upstream) NameAgents(ctx context.Context) {
 	var names map[int]string

@@ -12,7 +12,7 @@ import (
 )
 
 // LookUpInstances looks up the instances of domains ([operand.InstanceCache.LookUp]), and records the outcome in the
-// queue of look-ups. It waits. The first success of a session shows that pmcd answers: then the session is usable, and
+// queue of lookups. It waits. The first success of a session shows that pmcd answers: then the session is usable, and
 // logged.
 func (u *Upstream) LookUpInstances(
 	ctx context.Context, needed operand.InDomNeeds, domains []pdu.InDom, waiting operand.LookupQueue,

@@ -38,7 +38,7 @@ type Options struct {
 	Now     func() time.Time
 }
 
-// ErrUnconnected is the error of look-ups without a session.
+// ErrUnconnected is the error of lookups without a session.
 var ErrUnconnected = pool.ErrUnconnected
 
 // Upstream samples operands through a pool of connections. Only methods whose comment says so wait for pmcd.
