@@ -13,6 +13,7 @@ func Understood(s syntax.Support) string {
 		return "libpcp supports it since PCP 6.3"
 	case syntax.PCP7:
 		return "libpcp supports it since PCP 7.2"
+	case syntax.Everywhere, syntax.Nowhere:
 	}
 	return "no libpcp supports it: clients that compute the definition themselves refuse it"
 }

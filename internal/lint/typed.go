@@ -91,10 +91,12 @@ func (l *linter) checkComparison(e *syntax.Binary, kids []*derived.Node) {
 	} else if !isZero(e.Y) || !unsigned(x) {
 		return
 	}
-	if op == syntax.Lt {
+	switch op {
+	case syntax.Lt:
 		l.warn(ConstantCondition, start(e), clip(e)+" is never true: unsigned values are not below 0")
-	} else if op == syntax.Geq {
+	case syntax.Geq:
 		l.warn(ConstantCondition, start(e), clip(e)+" is always true: unsigned values are not below 0")
+	default:
 	}
 }
 
