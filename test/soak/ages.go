@@ -110,9 +110,10 @@ func (r *run) clientAges(ctx context.Context, track string, pace rig.Pace, most 
 	return all, unlessDone(ctx, err)
 }
 
-// unlessDone returns the error, or nil after the end of ctx.
+// unlessDone returns the error, or nil after the end of ctx. A deadline of a connection can pass before ctx reports its own.
 func unlessDone(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	deadline, limited := ctx.Deadline()
+	if ctx.Err() != nil || limited && !time.Now().Before(deadline) {
 		return nil
 	}
 	return err
