@@ -77,11 +77,11 @@ func Budgets(domains []int) []Budget {
 }
 
 // String returns the domains, or the first component of the names.
-func (a Budget) String() string {
-	if a.Domain == severalAgents {
-		return a.Agents
+func (b Budget) String() string {
+	if b.Domain == severalAgents {
+		return b.Agents
 	}
-	return strconv.Itoa(a.Domain)
+	return strconv.Itoa(b.Domain)
 }
 
 // States has the state of each budget that has had a long request and was not cleared since. A budget without a state
@@ -107,9 +107,9 @@ type state struct {
 
 // overrunAt returns the time that long requests have taken and that no rest has followed until now. It shrinks by a
 // ninth of the time that passes, divided by the number of slow budgets: so all of them share a tenth of pmcd's time.
-func (s States) overrunAt(a *state, now time.Time) time.Duration {
-	rest := max(0, now.Sub(a.lastLong))
-	return max(0, a.overrun-rest/time.Duration(restFactor*max(1, s.countSlow())))
+func (s States) overrunAt(st *state, now time.Time) time.Duration {
+	rest := max(0, now.Sub(st.lastLong))
+	return max(0, st.overrun-rest/time.Duration(restFactor*max(1, s.countSlow())))
 }
 
 // Suspected reports whether one of the budgets is in quarantine, so that its requests are sent apart from all others.
@@ -120,9 +120,9 @@ func (s States) Suspected(of ...Budget) bool {
 // SlowOf returns those of the budgets that are slow.
 func (s States) SlowOf(of ...Budget) []Budget {
 	var found []Budget
-	for _, one := range of {
-		if a := s[one]; a != nil && a.slow {
-			found = append(found, one)
+	for _, b := range of {
+		if st := s[b]; st != nil && st.slow {
+			found = append(found, b)
 		}
 	}
 	return found
@@ -169,16 +169,16 @@ func (s States) nextRequest(of []Budget) (charged []Budget, probe bool) {
 	if slow := s.SlowOf(of...); slow != nil {
 		return slow, false
 	}
-	if a := s[of[len(of)-1]]; a != nil && a.probes < len(of)-1 {
-		return of[a.probes : a.probes+1], true
+	if st := s[of[len(of)-1]]; st != nil && st.probes < len(of)-1 {
+		return of[st.probes : st.probes+1], true
 	}
 	return of, false
 }
 
 // RecordProbe records that the next agent of several has answered a probe quickly.
 func (s States) RecordProbe(of []Budget) {
-	if a := s[of[len(of)-1]]; a != nil {
-		a.probes++
+	if st := s[of[len(of)-1]]; st != nil {
+		st.probes++
 	}
 }
 
@@ -188,10 +188,10 @@ func (s States) SetOutstanding(of []Budget) { s.setOutstanding(of, true) }
 // ClearOutstanding records that a request to budgets is not on its way any more, whatever its outcome was.
 func (s States) ClearOutstanding(of []Budget) { s.setOutstanding(of, false) }
 
-func (s States) setOutstanding(of []Budget, asked bool) {
-	for _, one := range of {
-		if a := s[one]; a != nil {
-			a.outstanding = asked
+func (s States) setOutstanding(of []Budget, outstanding bool) {
+	for _, b := range of {
+		if st := s[b]; st != nil {
+			st.outstanding = outstanding
 		}
 	}
 }
@@ -234,68 +234,68 @@ func (s States) Charge(r Request) (slowed, recovered []Budget) {
 		return nil, s.clearQuick(r)
 	}
 	if slow := s.SlowOf(r.Budgets...); slow != nil {
-		for _, one := range slow {
-			s.addOverrun(s[one], r)
+		for _, b := range slow {
+			s.addOverrun(s[b], r)
 		}
 		return nil, nil
 	}
 	if r.Mixed {
 		s.addOverrun(s.stateOf(Budget{Domain: nobodyKnown}), r)
 	}
-	for i, one := range r.Budgets {
-		a := s.stateOf(one)
-		again := !a.firstLong.IsZero() && r.Ended.Sub(a.firstLong) >= incidentTime
-		if a.firstLong.IsZero() || again {
-			a.firstLong = r.Ended
+	for i, b := range r.Budgets {
+		st := s.stateOf(b)
+		again := !st.firstLong.IsZero() && r.Ended.Sub(st.firstLong) >= incidentTime
+		if st.firstLong.IsZero() || again {
+			st.firstLong = r.Ended
 		}
 		if !r.Mixed && i == len(r.Budgets)-1 {
-			s.addOverrun(a, r)
-			if again && (a.suspect || a.overrun > maxOverrun) {
-				a.slow = true
-				slowed = append(slowed, one)
+			s.addOverrun(st, r)
+			if again && (st.suspect || st.overrun > maxOverrun) {
+				st.slow = true
+				slowed = append(slowed, b)
 			}
 		}
-		a.suspect = true
+		st.suspect = true
 	}
 	return slowed, nil
 }
 
 // stateOf returns the state of a budget. It makes one if there is none.
 func (s States) stateOf(of Budget) *state {
-	a := s[of]
-	if a == nil {
-		a = &state{}
-		s[of] = a
+	st := s[of]
+	if st == nil {
+		st = &state{}
+		s[of] = st
 	}
-	return a
+	return st
 }
 
 // addOverrun adds the time of a long request to what was left of the overrun when the request began.
-func (s States) addOverrun(a *state, r Request) {
-	a.overrun, a.lastLong = s.overrunAt(a, r.Ended.Add(-r.AgentTime))+r.AgentTime, r.Ended
+func (s States) addOverrun(st *state, r Request) {
+	st.overrun, st.lastLong = s.overrunAt(st, r.Ended.Add(-r.AgentTime))+r.AgentTime, r.Ended
 }
 
 // clearQuick clears the budgets of a quick request, and returns those that were slow. An agent without values in the
 // answer stays as it is: pmcd answers at once for an agent that it has given up. So does a suspect while too much time
 // has been charged to nobody: its quick answer may be one of a slow agent between long ones.
 func (s States) clearQuick(r Request) (recovered []Budget) {
-	a := s[Budget{Domain: nobodyKnown}]
-	unclear := a != nil && s.overrunAt(a, r.Ended) > maxOverrun
+	st := s[Budget{Domain: nobodyKnown}]
+	unclear := st != nil && s.overrunAt(st, r.Ended) > maxOverrun
 	silent := func(of Budget) bool {
 		return of.Kind == Values && of.Domain != severalAgents && !slices.Contains(r.HaveValues, of.Domain)
 	}
-	for _, one := range r.Budgets {
-		a := s[one]
-		if a == nil || silent(one) || one.Domain == severalAgents && slices.ContainsFunc(r.Budgets, silent) ||
-			unclear && !a.slow {
+	for _, b := range r.Budgets {
+		st := s[b]
+		if st == nil || silent(b) || b.Domain == severalAgents && slices.ContainsFunc(r.Budgets, silent) ||
+			unclear && !st.slow {
 			continue
 		}
-		a.suspect, a.probes = false, 0
-		if a.slow {
-			recovered = append(recovered, one)
+		st.suspect, st.probes = false, 0
+		if st.slow {
+			recovered = append(recovered, b)
 		}
-		if a.slow || s.overrunAt(a, r.Ended) == 0 {
-			delete(s, one)
+		if st.slow || s.overrunAt(st, r.Ended) == 0 {
+			delete(s, b)
 		}
 	}
 	return recovered
@@ -304,11 +304,11 @@ func (s States) clearQuick(r Request) (recovered []Budget) {
 // CountSlowAgents returns the number of slow agents. An agent that is slow with several kinds of requests counts once.
 func (s States) CountSlowAgents() int {
 	agents := make(map[Budget]bool)
-	for of, a := range s {
+	for of, st := range s {
 		if of.Domain != severalAgents {
 			of.Kind = Values // one agent, whatever it is slow with
 		}
-		if a.slow {
+		if st.slow {
 			agents[of] = true
 		}
 	}
@@ -317,8 +317,8 @@ func (s States) CountSlowAgents() int {
 
 // countSlow returns the number of slow budgets, which share a tenth of pmcd's time.
 func (s States) countSlow() (n int) {
-	for _, a := range s {
-		if a.slow {
+	for _, st := range s {
+		if st.slow {
 			n++
 		}
 	}
@@ -328,8 +328,8 @@ func (s States) countSlow() (n int) {
 // ForgetUnused drops the states of agents whose values are not used, but for budgets of names, and those with an
 // overrun: a resting agent may not be used just because it could not be asked for its metrics.
 func (s States) ForgetUnused(used map[Budget]bool, now time.Time) {
-	maps.DeleteFunc(s, func(of Budget, a *state) bool {
+	maps.DeleteFunc(s, func(of Budget, st *state) bool {
 		unused := of.Kind != Names && !used[Budget{Values, of.Domain, of.Agents}]
-		return unused && s.overrunAt(a, now) == 0
+		return unused && s.overrunAt(st, now) == 0
 	})
 }
