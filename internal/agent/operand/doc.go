@@ -10,5 +10,6 @@
 //
 //	MetadataCache, LookupQueue   the goroutine of package reload
 //	InstanceCache                the same goroutine writes; any goroutine reads
-//	Maker, BatchCache, Recent       package upstream, under its lock
+//	Maker, RecentSamples         package upstream, under its lock
+//	BatchCache                   package queue, under the same lock
 package operand

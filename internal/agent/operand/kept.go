@@ -2,20 +2,20 @@ package operand
 
 import "slices"
 
-// Kept is samples that are kept although there are newer ones, newest first.
-type Kept []*Sample
+// RetainedSamples are samples that stay although there are newer ones, the newest first.
+type RetainedSamples []*Sample
 
-// Add adds the newest sample, if it is not there, and lets go of the oldest if there are more than most then.
-func (k *Kept) Add(s *Sample, most int) {
+// Add adds a sample unless it is the newest already, and drops the oldest so that at most most remain.
+func (k *RetainedSamples) Add(s *Sample, most int) {
 	if len(*k) > 0 && (*k)[0] == s {
 		return
 	}
 	*k = slices.Insert(*k, 0, s)
-	k.Trim(most)
+	k.Truncate(most)
 }
 
-// Trim lets go of all samples but the n newest.
-func (k *Kept) Trim(n int) {
+// Truncate drops all samples but the n newest ones.
+func (k *RetainedSamples) Truncate(n int) {
 	n = min(n, len(*k))
 	clear((*k)[n:])
 	*k = (*k)[:n]

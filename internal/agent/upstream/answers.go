@@ -37,7 +37,7 @@ func (u *Upstream) disconnected() {
 	u.queue.Clear()
 	u.maker.Reset()
 	for _, s := range u.series {
-		s.Kept.Trim(0)
+		s.Retained.Truncate(0)
 	}
 }
 
@@ -62,12 +62,12 @@ func (u *Upstream) storeAnswer(asked *fetch, a pool.Answer) {
 	}
 	asked.CountValues(made, func(s *Series, values int) {
 		others := len(s.domains) < len(asked.Agents)
-		if s.ambiguous = a.PMCDTime >= slow.Long && s.Older > 0 && others && !s.ambiguous; s.ambiguous {
+		if s.ambiguous = a.PMCDTime >= slow.Long && s.OlderNeeded > 0 && others && !s.ambiguous; s.ambiguous {
 			u.ambiguous = append(u.ambiguous, s)
 			return
 		}
-		s.Push(made)
-		s.Values = values
+		s.StoreLatest(made)
+		s.LatestValues = values
 		if s.ticks {
 			s.ticks = false
 			wait.Signal(u.tickSampled)

@@ -25,7 +25,7 @@
 // # States
 //
 //	series         becomes
-//	fresh          idle, with time (Series.Fresh)
+//	fresh          idle, with time (Series.IsFresh)
 //	idle           waiting, when somebody wants a sample (enqueueStale); outstanding at once if a connection is free
 //	waiting        outstanding: in the queue, for the first free connection (send)
 //	outstanding    fresh: stored (storeAnswer)

@@ -76,11 +76,11 @@ func (u *Upstream) retainSamples(now time.Time, fewer int) {
 	n := freshness.Need{Gap: freshness.MinAge}
 	for _, s := range u.schedule.warmSeries {
 		switch {
-		case len(s.Kept) >= fewer:
-		case s.Fresh(now, n):
-			s.Retain()
+		case len(s.Retained) >= fewer:
+		case s.IsFresh(now, n):
+			s.RetainLatest()
 		default:
-			s.Keep = true
+			s.RetainNext = true
 			wanted = append(wanted, s)
 		}
 	}

@@ -74,7 +74,7 @@ func (s *scheduling) come() {
 	s.wants = append(s.wants, asked{s.clock.Sub(s.start), waiting})
 	s.queue.Clear()
 	for _, one := range waiting {
-		one.Push(operand.Empty(s.clock, nil))
+		one.StoreLatest(operand.Empty(s.clock, nil))
 	}
 }
 
@@ -160,11 +160,11 @@ func TestKeepWarm(t *testing.T) {
 	s.pass(20 * time.Millisecond)
 	s.Unplan(&p)
 	s.wants = nil
-	assert.Len(t, deep.Kept, 1, "at once")
+	assert.Len(t, deep.Retained, 1, "at once")
 	s.pass(35*time.Second - 20*time.Millisecond)
 	assert.Equal(t, []time.Duration{time.Second + freshness.SecondSample, 10 * time.Second, 20 * time.Second, 30 * time.Second}, s.times())
-	assert.Len(t, deep.Kept, freshness.PerInterval+2)
-	assert.Empty(t, flat.Kept)
+	assert.Len(t, deep.Retained, freshness.PerInterval+2)
+	assert.Empty(t, flat.Retained)
 
 	fresh := seriesOf(binID)
 	s.SetSeries([]*Series{deep, fresh}, []int{1, 1})
@@ -176,7 +176,7 @@ func TestKeepWarm(t *testing.T) {
 	s.SetSeries([]*Series{deep}, []int{0})
 	s.pass(time.Minute)
 	assert.Empty(t, s.times())
-	assert.Empty(t, deep.Kept)
+	assert.Empty(t, deep.Retained)
 }
 
 // Idle means idle, but connections are looked after even when nobody fetches.
@@ -210,7 +210,7 @@ func TestFollow(t *testing.T) {
 			u.mu.Lock()
 			defer u.mu.Unlock()
 			u.queue.Clear()
-			deep.Push(operand.Empty(u.now(), nil))
+			deep.StoreLatest(operand.Empty(u.now(), nil))
 		}
 		forget()
 		time.Sleep(freshness.SecondSample - time.Nanosecond)

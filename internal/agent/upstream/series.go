@@ -17,7 +17,7 @@ type Series struct {
 	descs []pdu.Desc // of the operands; immutable
 	queue.Member
 	ambiguous bool // the last sample was not stored: see storeAnswer
-	operand.Recent
+	operand.RecentSamples
 	oversize *oversize // nil: no answer for it alone was too long
 	ticks    bool      // Sampled gets an element with the next sample
 
@@ -79,7 +79,7 @@ func (u *Upstream) State(s *Series, now time.Time) (latest *operand.Sample, rest
 func (u *Upstream) Retained(dst []*operand.Sample, s *Series) []*operand.Sample {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return append(dst, s.Kept...)
+	return append(dst, s.Retained...)
 }
 
 // LastSampled returns when the last sample of a series was taken, which may be too old to be served; zero: never.
@@ -94,7 +94,7 @@ func (u *Upstream) Store(sample *operand.Sample, series ...*Series) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, s := range series {
-		s.Push(sample)
+		s.StoreLatest(sample)
 	}
 }
 
@@ -103,7 +103,7 @@ func (u *Upstream) RetainNext(keep bool, series ...*Series) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, s := range series {
-		s.Keep = keep
+		s.RetainNext = keep
 	}
 }
 
@@ -112,7 +112,7 @@ func (s *Series) Size() int {
 	if s.Taken.IsZero() {
 		return len(s.descs)
 	}
-	return s.Values
+	return s.LatestValues
 }
 
 // forgetSamples drops samples that have expired, at most once in freshness.ForgetInterval.
@@ -122,6 +122,6 @@ func (u *Upstream) forgetSamples(now time.Time) {
 	}
 	u.lastForget = now
 	for _, s := range u.series {
-		s.Forget(now, u.options.Interval)
+		s.DropExpired(now, u.options.Interval)
 	}
 }

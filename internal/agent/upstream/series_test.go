@@ -95,8 +95,8 @@ func TestAwaiting(t *testing.T) {
 		{Series{}, false},
 		{Series{Member: queue.Member{Waiting: true}}, true},
 		{Series{Member: queue.Member{Outstanding: 1}}, true},
-		{Series{Member: queue.Member{Waiting: true}, Recent: operand.Recent{Latest: some}}, true},
-		{Series{Member: queue.Member{Outstanding: 1}, Recent: operand.Recent{Latest: some}}, true},
+		{Series{Member: queue.Member{Waiting: true}, RecentSamples: operand.RecentSamples{Latest: some}}, true},
+		{Series{Member: queue.Member{Outstanding: 1}, RecentSamples: operand.RecentSamples{Latest: some}}, true},
 	} {
 		assert.Equal(t, s.awaiting, u.Awaiting([]*Series{{}, &s.Series}), "%+v", s)
 	}
@@ -206,10 +206,10 @@ func TestFreshSamples(t *testing.T) {
 			f := seriesOf(loadID)
 			now := at
 			if row.sample != nil {
-				f.Push(row.sample)
+				f.StoreLatest(row.sample)
 				now = row.sample.Arrived.Add(row.after)
 			}
-			assert.Equal(t, row.fresh, f.Fresh(now, row.need))
+			assert.Equal(t, row.fresh, f.IsFresh(now, row.need))
 		})
 	}
 }
@@ -220,7 +220,7 @@ func TestPartsByValues(t *testing.T) {
 	s := newFetching(t, u.Address, connections)
 	sampled := func(name string, id pdu.PMID, values int) *Series {
 		f := seriesOf(id)
-		f.Taken, f.Values = time.Unix(1, 0), values
+		f.Taken, f.LatestValues = time.Unix(1, 0), values
 		return f
 	}
 	a := sampled("a", pdu.NewPMID(60, 1, 1), queue.MaxValues/2)
@@ -237,7 +237,7 @@ func TestPartsFollowEachOther(t *testing.T) {
 	s := newFetching(t, u.Address, connections)
 	sampled := func(item, values int) *Series {
 		f := seriesOf(pdu.NewPMID(60, 1, item))
-		f.Taken, f.Values = time.Unix(1, 0), values
+		f.Taken, f.LatestValues = time.Unix(1, 0), values
 		return f
 	}
 	var big []*Series
@@ -340,16 +340,16 @@ func TestSeriesKeepsSamples(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			f := NewSeries(nil)
-			f.Older = row.history
+			f.OlderNeeded = row.history
 			for _, ms := range row.times {
-				f.Keep = ms < 0
-				f.Push(at(max(ms, -ms)))
+				f.RetainNext = ms < 0
+				f.StoreLatest(at(max(ms, -ms)))
 				if ms < 0 {
-					f.Retain()
+					f.RetainLatest()
 				}
 			}
 			var got []int
-			for _, s := range f.Kept {
+			for _, s := range f.Retained {
 				got = append(got, int(s.At.UnixMilli()))
 			}
 			assert.Equal(t, row.want, got)
@@ -364,22 +364,22 @@ func TestSamplesToBeKept(t *testing.T) {
 	coming, fresh, enough := seriesOf(loadID), seriesOf(countID), seriesOf(binID)
 	coming.Outstanding = 1
 	for _, f := range []*Series{coming, fresh, enough} {
-		f.Older = 1
-		f.Push(&operand.Sample{Taken: now.Add(-time.Second)})
+		f.OlderNeeded = 1
+		f.StoreLatest(&operand.Sample{Taken: now.Add(-time.Second)})
 	}
-	enough.Retain()
-	fresh.Push(&operand.Sample{Taken: now})
+	enough.RetainLatest()
+	fresh.StoreLatest(&operand.Sample{Taken: now})
 	s.schedule.warmSeries = []*Series{coming, fresh, enough}
 	s.retainSamples(now, 1)
-	assert.Empty(t, coming.Kept)
-	assert.Equal(t, operand.Kept{fresh.Latest}, fresh.Kept)
-	assert.Len(t, enough.Kept, 1)
-	coming.Push(&operand.Sample{Taken: now.Add(-time.Millisecond)})
-	assert.Equal(t, operand.Kept{coming.Latest}, coming.Kept)
-	coming.Push(&operand.Sample{Taken: now})
-	enough.Push(&operand.Sample{Taken: now})
-	assert.Len(t, coming.Kept, 1)
-	assert.Len(t, enough.Kept, 1)
+	assert.Empty(t, coming.Retained)
+	assert.Equal(t, operand.RetainedSamples{fresh.Latest}, fresh.Retained)
+	assert.Len(t, enough.Retained, 1)
+	coming.StoreLatest(&operand.Sample{Taken: now.Add(-time.Millisecond)})
+	assert.Equal(t, operand.RetainedSamples{coming.Latest}, coming.Retained)
+	coming.StoreLatest(&operand.Sample{Taken: now})
+	enough.StoreLatest(&operand.Sample{Taken: now})
+	assert.Len(t, coming.Retained, 1)
+	assert.Len(t, enough.Retained, 1)
 }
 
 // An operand with more instances than can be kept has a code and no values. The others are not
@@ -438,17 +438,17 @@ func TestSamplesDoNotContinueOverAReconnect(t *testing.T) {
 func TestForgetsOldSamples(t *testing.T) {
 	begin := time.Unix(1_000_000, 0)
 	at := func(d time.Duration) *operand.Sample { return &operand.Sample{Taken: begin.Add(d)} }
-	f := &Series{descs: make([]pdu.Desc, 2), Recent: operand.Recent{Older: 1}}
+	f := &Series{descs: make([]pdu.Desc, 2), RecentSamples: operand.RecentSamples{OlderNeeded: 1}}
 	assert.Equal(t, 2, f.Size(), "one for each operand, as far as anybody knows")
 	for i := range 4 {
-		f.Push(at(time.Duration(i) * time.Minute))
-		f.Retain()
+		f.StoreLatest(at(time.Duration(i) * time.Minute))
+		f.RetainLatest()
 	}
-	f.Values = 1000
+	f.LatestValues = 1000
 	s, _ := bare(func() time.Time { return begin }, func(o *Options) { o.Interval = 40 * time.Second })
 	s.series = []*Series{f, {}}
 	kept := func() (all []time.Duration) {
-		for _, k := range f.Kept {
+		for _, k := range f.Retained {
 			all = append(all, k.Taken.Sub(begin))
 		}
 		return all

@@ -83,7 +83,7 @@ func (u *Upstream) pushOversize(s *Series, now time.Time) bool {
 	if s.oversize == nil || now.Sub(s.oversize.since) >= oversizeTime {
 		return false
 	}
-	s.Push(u.maker.ErrorSample(s.descs, pdu.ErrTooBig, now))
-	s.Values = 0
+	s.StoreLatest(u.maker.ErrorSample(s.descs, pdu.ErrTooBig, now))
+	s.LatestValues = 0
 	return true
 }

@@ -98,7 +98,7 @@ func TestSampleOfAnUnknownTime(t *testing.T) {
 	s := newFetching(t, newRelay(t).Address, 0)
 	now := time.Now()
 	deep, flat, both := seriesOf(pdu.NewPMID(1, 0, 0)), seriesOf(pdu.NewPMID(1, 0, 0)), seriesOf(pdu.NewPMID(1, 0, 0), pdu.NewPMID(3, 0, 0))
-	deep.Older, both.Older = 1, 1
+	deep.OlderNeeded, both.OlderNeeded = 1, 1
 	asked := fetchOf(deep, flat, both)
 	answered := func(took time.Duration) {
 		now = now.Add(took)

@@ -179,12 +179,12 @@ func (u *Upstream) SetSeries(series []*Series, older []int) {
 	used := make(map[slow.Budget]bool)
 	var deep []*Series
 	for i, s := range series {
-		s.Older = older[i]
-		if s.Older > 0 {
+		s.OlderNeeded = older[i]
+		if s.OlderNeeded > 0 {
 			deep = append(deep, s)
 		} else {
-			s.Keep = false
-			s.Kept.Trim(0)
+			s.RetainNext = false
+			s.Retained.Truncate(0)
 		}
 		for _, of := range s.budgets {
 			used[of] = true

@@ -37,7 +37,7 @@ func (u *Upstream) Sampled() <-chan struct{} { return u.tickSampled }
 func (u *Upstream) Fresh(now time.Time, n freshness.Need, s *Series) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return s.Fresh(now, n)
+	return s.IsFresh(now, n)
 }
 
 // Awaiting reports whether any series waits in the queue or has a fetch on its way.
@@ -53,7 +53,7 @@ func (u *Upstream) enqueueStale(now time.Time, n freshness.Need, series ...*Seri
 		return
 	}
 	if u.queue.Add(series, func(s *Series) bool {
-		return s != nil && s.Idle() && !s.Constant() && !s.Fresh(now, n) &&
+		return s != nil && s.Idle() && !s.Constant() && !s.IsFresh(now, n) &&
 			!u.slow.Resting(now, s.budgets...) && !u.pushOversize(s, now)
 	}) {
 		u.send(now)
