@@ -40,7 +40,7 @@ type Collector struct {
 // FromArchive returns an archive as a collector.
 func FromArchive(p *Archive) *Collector {
 	return &Collector{
-		Metrics: p.Source, Archive: p, closeSource: p.Archive.Close,
+		Metrics: p.Source, Archive: p, closeSource: p.Close,
 		childrenOf: map[string][]pmapi.Child{},
 	}
 }

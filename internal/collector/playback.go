@@ -50,7 +50,7 @@ func (o *Selection) Open() (*Archive, error) {
 // selectPart computes the selected part.
 func (p *Archive) selectPart(o *Selection) (err error) {
 	zone := o.Zone
-	if label := p.Archive.LogLabels()[0]; o.HostZone {
+	if label := p.LogLabels()[0]; o.HostZone {
 		zone = cmp.Or(label.ZoneInfo, label.TimeZone, "UTC")
 	}
 	if zone != "" {
@@ -58,7 +58,7 @@ func (p *Archive) selectPart(o *Selection) (err error) {
 			return err
 		}
 	}
-	extent := timewindow.Extent{Start: p.Archive.Start(), End: p.Archive.End(), Now: time.Now(), Zone: p.Zone}
+	extent := timewindow.Extent{Start: p.Start(), End: p.End(), Now: time.Now(), Zone: p.Zone}
 	if p.Window, err = o.Window.Window(extent); err != nil {
 		return err
 	}

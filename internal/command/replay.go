@@ -61,7 +61,7 @@ func runReplay(ctx context.Context, t *invocation, args []string) int {
 	if err != nil {
 		return t.fail(err)
 	}
-	defer func() { _ = p.Archive.Close() }()
+	defer func() { _ = p.Close() }()
 	read := t.read(t.paths)
 	if wrong := countOf(read.Problems, config.Error); wrong > 0 {
 		t.complain(fmt.Errorf("%s in the definitions: run %s check", plural.Of(wrong, "mistake"), commandline.Name))

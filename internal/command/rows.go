@@ -62,7 +62,7 @@ func (e *evaluation) sampleArchive(ctx context.Context, p *collector.Archive, sa
 			return err
 		}
 		rows.csvHead()
-		p.Source.Rewind()
+		p.Rewind()
 		e.watch()
 		o.Damaged = nil // the first pass has warned
 	}

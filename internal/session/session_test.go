@@ -65,7 +65,7 @@ func newCollector(t *testing.T) *collector {
 		if !assert.NoError(t, err) {
 			return
 		}
-		go io.Copy(front, back) //nolint:errcheck // until either goes
+		go io.Copy(front, back) // until one side closes
 		_, _ = io.Copy(back, io.TeeReader(front, &c.sent))
 		_ = back.Close()
 	}()
