@@ -17,8 +17,7 @@ const (
 	againGap = 5 * time.Second
 	lastGap  = time.Minute
 
-	// shareOfPMCD is how many times as long as it took something is not asked for again: it gets at most a tenth of pmcd's
-	// time.
+	// A request is not repeated for shareOfPMCD times as long as it took, so that it takes at most a tenth of pmcd's time.
 	shareOfPMCD = 9
 )
 

@@ -27,8 +27,8 @@ type Maker struct {
 	byMetric      map[pdu.PMID]*derived.InstSet
 	findings      Findings // of the last sample
 
-	// Strings of the last samples, and of those before them: a sample takes over what has not changed. Each has at most
-	// turn samples.
+	// newBlobs has the strings of the last samples, blobSamples at most, and oldBlobs those of blobSamples samples before
+	// them. A new sample reuses the strings that have not changed.
 	newBlobs, oldBlobs map[pdu.PMID][][]byte
 	newSamples         int // since newBlobs was empty
 }

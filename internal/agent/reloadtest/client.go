@@ -14,8 +14,8 @@ const SampleGrace = time.Second
 
 // Client checks what one client of the agent gets for the metrics that it has looked up. It belongs to one goroutine.
 type Client struct {
-	// NotSampled and Begun count the answers that were good only because the metric was new: no sample
-	// yet, and no previous sample yet.
+	// NotSampled and NoHistory count the answers that are right only because the metric is new: it has no sample yet, or no
+	// previous sample yet.
 	NotSampled, NoHistory int
 
 	// Repeated counts metrics with a history that had no value because there was no newer sample.

@@ -20,7 +20,7 @@ const (
 	// maxGenerations limits the remembered generations. No fetch is so late that its generation is forgotten.
 	maxGenerations = 256
 
-	// brokenShare is how many edits in a hundred make a definition wrong.
+	// brokenShare is the percentage of edits that make a definition wrong.
 	brokenShare = 5
 )
 
@@ -28,7 +28,7 @@ const (
 type Operands struct {
 	Number string // singular, not a counter, a number; served all the time
 	Bins   string // likewise, with the instances of a domain
-	Count  int    // how many instances those are
+	Count  int    // number of instances of Bins
 	Names  []string
 	Text   string // a string: arithmetic with it is wrong
 }
