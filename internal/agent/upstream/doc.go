@@ -6,7 +6,7 @@
 //	     ▼                                    ▼
 //	   stale series (not fresh, idle) ──► queue ──► nextFetch ──► pool.Send
 //	                                                                 ┆
-//	   Newest, State, Kept ◄── samples of series ◄── storeAnswer ◄── answered
+//	Newest, State, Retained ◄─ samples of series ◄── storeAnswer ◄── answered
 //
 // Everything here runs in a goroutine of somebody else, but for the schedule:
 //
