@@ -25,38 +25,24 @@ func TestEvalErrors(t *testing.T) {
 		"value 2\n", out)
 }
 
-// ticking makes the collector's clock go, and its counters grow by ten a second.
-func (s *site) ticking() (stop func()) {
-	done := make(chan struct{})
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for tick := time.NewTicker(time.Millisecond); ; {
-			select {
-			case <-done:
-				return
-			case <-tick.C:
+// tickAtFetches makes a second pass between two fetches, in which counters grow by ten.
+func (s *site) tickAtFetches() {
+	c := s.collector
+	c.OnFetch = func() {
+		c.Time = c.Time.Add(time.Second)
+		for i := range c.Metrics {
+			if m := &c.Metrics[i]; m.Name == "disk.dev.total" {
+				m.Values = []pdu.Value{pdu.Uint64Value(0, m.Values[0].Bits+10), pdu.Uint64Value(1, m.Values[1].Bits+20)}
 			}
-			s.collector.Update(func() {
-				s.collector.Time = s.collector.Time.Add(time.Second)
-				for i := range s.collector.Metrics {
-					if m := &s.collector.Metrics[i]; m.Name == "disk.dev.total" {
-						m.Values = []pdu.Value{
-							pdu.Uint64Value(0, m.Values[0].Bits+10), pdu.Uint64Value(1, m.Values[1].Bits+20),
-						}
-					}
-				}
-			})
 		}
-	}()
-	return func() { close(done); <-ended }
+	}
 }
 
 // A rate has a value in the first sample that is printed: those it needs are taken before.
 func TestEvalTakesTheHistoryFirst(t *testing.T) {
 	s := newSite(t)
-	defer s.ticking()()
-	out := s.succeeds("eval", "-t", "100ms", "rate(disk.dev.total)", "hinv.ncpu")
+	s.tickAtFetches()
+	out := s.succeeds("eval", "-t", "20ms", "rate(disk.dev.total)", "hinv.ncpu")
 	assert.Equal(t, `
 rate(disk.dev.total)
     inst [0 or "sda"] value 10
@@ -69,8 +55,8 @@ hinv.ncpu
 
 func TestEvalSamples(t *testing.T) {
 	s := newSite(t)
-	defer s.ticking()()
-	out := s.succeeds("eval", "-s", "3", "-t", "100ms", "sum(rate(disk.dev.total))")
+	s.tickAtFetches()
+	out := s.succeeds("eval", "-s", "3", "-t", "20ms", "sum(rate(disk.dev.total))")
 	assert.Regexp(t, regexp.MustCompile(`^(\n\d\d:\d\d:\d\d\.\d{3}\n\nsum\(rate\(disk.dev.total\)\)\n    value 30\n){3}$`), out)
 }
 

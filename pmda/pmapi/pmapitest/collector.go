@@ -47,6 +47,9 @@ type Collector struct {
 	Labels   map[LabelKey][]pdu.LabelSet
 	Time     time.Time // the time stamp of every fetch; zero: the time of the answer
 
+	// OnFetch is called before each fetch is answered, as by Update: it may set the fields above. nil: nothing changes.
+	OnFetch func()
+
 	mu    sync.Mutex
 	peers map[*session]bool
 }
@@ -105,6 +108,12 @@ func (s *session) answer(req pdu.Message) []pdu.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	one := func(m pdu.Message) []pdu.Message { return []pdu.Message{m} }
+	switch req.(type) {
+	case *pdu.Fetch, *pdu.HighResFetch:
+		if s.OnFetch != nil {
+			s.OnFetch()
+		}
+	}
 	at := s.Time
 	if at.IsZero() {
 		at = time.Now()
