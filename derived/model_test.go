@@ -53,10 +53,10 @@ func (a answer) at(id pdu.Inst) (bits uint64, ok bool) {
 
 // as brings a number to another type, a wider one.
 func as(from, to pdu.Type, bits uint64) uint64 {
-	switch {
-	case from == to:
+	switch from {
+	case to:
 		return bits
-	case from == pdu.TypeFloat: // to DOUBLE, also infinities and NaN
+	case pdu.TypeFloat: // to DOUBLE, also infinities and NaN
 		return math.Float64bits(float64(math.Float32frombits(uint32(bits))))
 	}
 	return derivedtest.Exactly(from, bits).As(to)

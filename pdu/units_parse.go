@@ -309,7 +309,7 @@ func secondsToPower(a, aPower, b, bPower int) float64 {
 // number matches the longest number at the start of a text as strtod(3) reads it in the C locale. The first group
 // has the digits of a hexadecimal number, the second those of a decimal one; both are empty for a negative infinity
 // or NaN. In "0x" without hexadecimal digits the 0 alone is the number.
-var number = regexp.MustCompile(`^(?i:-infinity|-inf|-nan|` + //nolint:gochecknoglobals // a pattern
+var number = regexp.MustCompile(`^(?i:-infinity|-inf|-nan|` +
 	`-?0x([0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(?:p[-+]?[0-9]+)?|` +
 	`-?([0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?)`)
 

@@ -52,7 +52,7 @@ func OpenLog(path, program string, now time.Time) error {
 // outputIsError reports whether standard output and standard error are the same file. It is false if one of them is
 // closed.
 func outputIsError() bool {
-	output, outputErr := os.Stdout.Stat()
+	output, outputErr := os.Stdout.Stat() //nolint:forbidigo // nothing is written to it
 	stderr, stderrErr := os.Stderr.Stat()
 	return outputErr == nil && stderrErr == nil && os.SameFile(output, stderr)
 }

@@ -353,7 +353,7 @@ func (c *checker) call(e *syntax.Call) (*Node, *Error) {
 			if f.form == formConstant {
 				n.setNumber(arg.(*syntax.Number))
 			}
-		case syntax.Units, syntax.Pattern, syntax.Metadata, syntax.Interval: // the row has them checked
+		case syntax.Units, syntax.Pattern, syntax.Metadata, syntax.Interval, syntax.LabelName: // the row has them checked
 		}
 		if err != nil {
 			return nil, err

@@ -122,9 +122,10 @@ func readingResult(n *Node) {
 // deltaResult gives n a type that can hold a negative difference.
 func deltaResult(n *Node) {
 	n.Sem = pdu.SemInstant
-	if n.Type == pdu.TypeU32 {
+	switch n.Type {
+	case pdu.TypeU32:
 		n.Type = pdu.Type64
-	} else if n.Type == pdu.TypeU64 {
+	case pdu.TypeU64:
 		n.Type = pdu.TypeDouble
 	}
 }

@@ -36,6 +36,7 @@ func (c *checker) setGroups(n *Node, e *syntax.Call) *Error {
 // Pairing says which values of two operands belong together.
 type Pairing uint8
 
+// The pairings.
 const (
 	PairByInstance      Pairing = iota // values of the same instance; a single value with all values of a set
 	PairByName                         // values of groups with the same name, in different domains

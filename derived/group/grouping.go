@@ -11,6 +11,7 @@ import (
 // KeyKind is the source of keys.
 type KeyKind uint8
 
+// The sources of keys.
 const (
 	KeyNone    KeyKind = iota // there are no keys
 	KeyPattern                // a key is a part of the instance's name

@@ -243,7 +243,7 @@ func (n *domainGroups) groupOfKey(key string) *group {
 	if known := n.byName[key]; known != nil {
 		return n.markSeen(known)
 	}
-	return n.groupNamed(GroupName(key))
+	return n.groupNamed(groupName(key))
 }
 
 // markSeen sets the last use of a group to now.
@@ -285,10 +285,10 @@ func hashOf(name string) pdu.Inst {
 // maxGroupName is the largest length of a group's name, in bytes.
 const maxGroupName = 1024
 
-// GroupName returns the name of the group of a key. PCP requires names that are unique up to their first blank, so a
+// groupName returns the name of the group of a key. PCP requires names that are unique up to their first blank, so a
 // blank becomes "_". Characters that are not printable, and invalid UTF-8, become "?". A number replaces the end of a
 // name that is too long.
-func GroupName(key string) string {
+func groupName(key string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):

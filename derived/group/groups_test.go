@@ -222,15 +222,15 @@ func TestGroupNames(t *testing.T) {
 		"a\tb\nc\u00a0d": "a_b_c_d", "\x01\x1b[m": "??[m", "\xff\xfe": "??", "ü": "ü", "a\u2028b": "a_b",
 		"\u202e": "?", "\ufffd": "?", "\\": "\\", " ": "_",
 	} {
-		assert.Equal(t, want, GroupName(key), "%q", key)
+		assert.Equal(t, want, groupName(key), "%q", key)
 	}
 	long := strings.Repeat("ü", maxGroupName)
-	one, other := GroupName(long), GroupName(long+"x")
+	one, other := groupName(long), groupName(long+"x")
 	for _, name := range []string{one, other} {
 		assert.LessOrEqual(t, len(name), maxGroupName)
 		assert.Greater(t, len(name), maxGroupName-4)
 		assert.True(t, strings.HasPrefix(name, "üüü"))
 	}
 	assert.NotEqual(t, one, other, "the end tells them apart")
-	assert.Equal(t, strings.Repeat("x", maxGroupName), GroupName(strings.Repeat("x", maxGroupName)))
+	assert.Equal(t, strings.Repeat("x", maxGroupName), groupName(strings.Repeat("x", maxGroupName)))
 }

@@ -14,6 +14,7 @@ import (
 // HintKind is a kind of hints.
 type HintKind uint8
 
+// The kinds of hints.
 const (
 	HintLanguage    HintKind = iota + 1 // another language writes it so; the hint has the text for this one
 	HintFunction                        // a word is no function; the hint names the likely one

@@ -363,7 +363,7 @@ func (p *parser) call() Expr {
 		if f.required > 0 && p.tok.kind == tokRParen {
 			enough = f.required
 		}
-		if len(e.Args) >= enough && !(f.repeats && p.tok.kind == tokComma) {
+		if len(e.Args) >= enough && (!f.repeats || p.tok.kind != tokComma) {
 			break
 		}
 		if p.tok.kind != tokComma {

@@ -156,7 +156,7 @@ func (cs *contexts) releaseOutdated(s *reload.Snapshot) {
 func (c *clientContext) releaseSnapshot() {
 	c.snapshot = nil
 	for i := range c.entries {
-		c.entries[i].EntryState.Entry, c.entries[i].Usage = nil, nil
+		c.entries[i].Entry, c.entries[i].Usage = nil, nil
 	}
 }
 

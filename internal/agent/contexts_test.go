@@ -610,11 +610,11 @@ func TestIdleContextsReleaseSnapshots(t *testing.T) {
 	}
 	for _, c := range all {
 		assert.Nil(t, c.snapshot)
-		assert.Nil(t, c.entries[0].EntryState.Entry)
+		assert.Nil(t, c.entries[0].Entry)
 	}
 	again := fetch(now, 0)
 	assert.Same(t, now, again.snapshot)
-	assert.Same(t, s.metric("a").Entry, again.entries[0].EntryState.Entry)
+	assert.Same(t, s.metric("a").Entry, again.entries[0].Entry)
 	assert.Same(t, was, again.entries[1].Series, "its history goes on")
 }
 

@@ -27,7 +27,7 @@ func (c *Conn) StartFetch(ids []pdu.PMID) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.socket.writeSoon(c.encode(req, 0), startTimeout)
+	err = c.socket.writeSoon(c.encode(req, 0), startTimeout)
 	if err := c.checkWrite(context.Background(), op, err); err != nil {
 		return err
 	}

@@ -54,16 +54,16 @@ func (s *socket) readNow(b []byte) (int, error) {
 
 // writeSoon writes b and waits for space in the buffer of the socket up to timeout. First it writes as much as there is
 // space for, without a deadline: on a busy machine a short timeout may be over before a write begins.
-func (s *socket) writeSoon(b []byte, timeout time.Duration) (int, error) {
+func (s *socket) writeSoon(b []byte, timeout time.Duration) error {
 	n, err := s.transfer("write", s.write, b)
 	if n == len(b) || err != nil && !errors.Is(err, syscall.EAGAIN) {
-		return n, err
+		return err
 	}
 	if err := s.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
-		return n, err
+		return err
 	}
-	rest, err := s.Write(b[n:])
-	return n + rest, err
+	_, err = s.Write(b[n:])
+	return err
 }
 
 // transfer makes one system call. It does not wait, because the sockets of package net have O_NONBLOCK.

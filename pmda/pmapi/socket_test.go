@@ -70,7 +70,7 @@ func TestSocketReadNow(t *testing.T) {
 		_, err = s.readNow(b)
 		require.ErrorIs(t, err, io.EOF)
 		for err = nil; err == nil; { // over TCP the first one is on its way
-			_, err = s.writeSoon(b, time.Minute)
+			err = s.writeSoon(b, time.Minute)
 		}
 		assert.True(t, closedByPeer(err), "%v", err)
 	})
@@ -81,7 +81,7 @@ func fill(t *testing.T, s *socket) {
 	t.Helper()
 	var err error
 	for err == nil {
-		_, err = s.writeSoon(make([]byte, 1<<20), 20*time.Millisecond)
+		err = s.writeSoon(make([]byte, 1<<20), 20*time.Millisecond)
 	}
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 }
@@ -92,7 +92,7 @@ func TestSocketWriteSoon(t *testing.T) {
 		result := begin(s.waitReadable)
 		fill(t, s)
 		soon := begin(func() error {
-			_, err := s.writeSoon(make([]byte, 8<<20), time.Minute)
+			err := s.writeSoon(make([]byte, 8<<20), time.Minute)
 			return err
 		})
 		over := begin(func() error {
@@ -111,7 +111,7 @@ func TestSocketWriteSoon(t *testing.T) {
 func TestSocketCloseMeanwhile(t *testing.T) {
 	calls := map[string]func(s *socket) error{
 		"readNow":      func(s *socket) error { _, err := s.readNow(make([]byte, 1)); return err },
-		"writeSoon":    func(s *socket) error { _, err := s.writeSoon(make([]byte, 1<<20), time.Millisecond); return err },
+		"writeSoon":    func(s *socket) error { return s.writeSoon(make([]byte, 1<<20), time.Millisecond) },
 		"waitReadable": (*socket).waitReadable,
 	}
 	for name, call := range calls {

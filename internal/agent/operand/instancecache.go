@@ -64,7 +64,7 @@ type InstanceCache struct {
 type InstanceSnapshot map[pdu.InDom]*inDomData
 
 // unknown is a domain that has not been looked up.
-var unknown = &inDomData{}
+var unknown = &inDomData{} //nolint:gochecknoglobals // it never changes
 
 // inDomData has the result of the last lookup of one instance domain. It is immutable.
 type inDomData struct {

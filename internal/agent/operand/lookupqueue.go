@@ -107,7 +107,7 @@ func (q LookupQueue) RecordLookup(d pdu.InDom, now time.Time, took time.Duration
 	if q[d] == nil {
 		q[d] = &queuedDomain{}
 	}
-	q[d].retry.recordAnswer(now, took, pdu.CodeOf(err))
+	q[d].recordAnswer(now, took, pdu.CodeOf(err))
 	q[d].took, q[d].queued = took, q[d].queued || err != nil
 }
 

@@ -77,9 +77,9 @@ func (r *Reloader) handleLookupResult(err error) {
 // logRefused logs the number of refused operands when it has changed.
 func (r *Reloader) logRefused() {
 	n, name, why := r.metadata.Refused()
-	switch {
-	case n == r.loggedRefused:
-	case n == 0:
+	switch n {
+	case r.loggedRefused:
+	case 0:
 		r.log.Info("no operands are refused any more")
 	default:
 		r.log.WithError(why).WithFields(logrus.Fields{"operands": n, "operand": name}).

@@ -32,6 +32,7 @@ const (
 // Kind is the kind of a request. An agent that is slow with one kind may be quick with another.
 type Kind int
 
+// The kinds of requests.
 const (
 	Values      Kind = iota
 	Instances        // of the agent's domains

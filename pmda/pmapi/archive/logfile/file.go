@@ -37,7 +37,7 @@ var compressions = map[string]func(r io.Reader) (io.Reader, error){ //nolint:goc
 		return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxDictionary))
 	},
 	".gz":  func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) },
-	".bz2": func(r io.Reader) (io.Reader, error) { return bzip2.NewReader(r), nil },
+	".bz2": func(r io.Reader) (io.Reader, error) { return bzip2.NewReader(r), nil }, //nolint:unparam // the others fail
 }
 
 // openFile opens a file. It decompresses a compressed one up to the size most, or up to its first error.

@@ -26,10 +26,10 @@ type frames struct {
 // lengths is the size in bytes of the two lengths of a record.
 const lengths = 8
 
-// framesAt returns frames that begin at an offset of a file.
-func framesAt(f *file, off int64) *frames {
+// framesOf returns the frames of a file, from its first record on.
+func framesOf(f *file) *frames {
 	s := &frames{file: f}
-	s.seek(off)
+	s.seek(0)
 	return s
 }
 

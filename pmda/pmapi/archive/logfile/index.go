@@ -24,7 +24,7 @@ func readIndex(path string, version int) (entries []indexEntry, err error) {
 		return nil, err
 	}
 	defer f.close()
-	s := framesAt(f, 0)
+	s := framesOf(f)
 	label, err := readLabel(s)
 	if err == nil {
 		err = label.expect(path, version)

@@ -77,7 +77,7 @@ func (l *Log) add(f *files) error {
 	if err != nil {
 		return err
 	}
-	p := &part{metadata: framesAt(metadata, 0)}
+	p := &part{metadata: framesOf(metadata)}
 	if p.Label, err = readLabel(p.metadata); err != nil {
 		metadata.close()
 		return err
@@ -133,7 +133,7 @@ func (l *Log) lastOf(p *part, i int) (t time.Time, ok bool) {
 		return t, false
 	}
 	defer l.pool.release(v)
-	s := framesAt(f, 0)
+	s := framesOf(f)
 	label, err := readLabel(s)
 	if err != nil || label.Version != p.Version {
 		return t, false

@@ -105,7 +105,7 @@ func (r *Reader) openVolume() error {
 		return err
 	}
 	r.open = v
-	r.frames = framesAt(f, 0)
+	r.frames = framesOf(f)
 	label, err := readLabel(r.frames)
 	if err == nil {
 		err = label.expect(v.path, v.version)
