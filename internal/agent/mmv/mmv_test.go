@@ -147,6 +147,19 @@ func TestFile(t *testing.T) {
 	assert.Equal(t, values, s.values)
 }
 
+// A process that was killed while it made its file has left a hidden one. The next start overwrites it.
+func TestPartialFileIsOverwritten(t *testing.T) {
+	dir := folder(t)
+	hidden := filepath.Join(dir, ".ours")
+	require.NoError(t, os.WriteFile(hidden, []byte("MMV\x00partial"), 0o644))
+	r := newReader(&control.Figures{})
+	f, err := create(dir, "ours", r.metrics, r.read())
+	require.NoError(t, err)
+	defer f.close()
+	assert.EqualValues(t, os.Getpid(), read(t, f.path).values["pid"])
+	assert.NoFileExists(t, hidden)
+}
+
 // The table keeps the limits of format version 1, and the metrics have different numbers, which are hashes of 10
 // bits. speed checks neither. A new metric whose number is in use needs another name.
 func TestTableFitsTheFormat(t *testing.T) {
