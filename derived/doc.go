@@ -41,11 +41,21 @@
 //
 // A new function cube(x) takes three rows and a loop:
 //
-//   - derived/syntax/functions.go: a constant Cube, and its row: word, kinds of arguments, a line of help;
-//   - derived/check/functions.go: its row: which operands it takes, and the metadata of the result;
-//   - derived/engine/functions.go: its row: the step opEach, and the loop in each.
+//   - derived/syntax/functions.go: a constant Cube among the others, in any place, and its row: word, kinds of
+//     arguments, a line of help;
+//   - derived/check/functions.go: its row: which operands it takes, and the metadata of the result, such as asDouble for
+//     its type;
+//   - derived/engine/functions.go: its row: the step opEach, and in each the loop, which gets the type and decides what
+//     an overflow is.
 //
 // Functions of other shapes have other steps: see stepOp in package engine. go test ./derived/... ./internal/command
-// names a row that is missing, and then a line in grammar.txt of package syntax and a row in docs/language.md. Values
-// belong in testdata/eval/each.txt.
+// names each row that is missing, and then these:
+//
+//   - derived/syntax/grammar.txt: a line;
+//   - docs/language.md: a row;
+//   - derived/model_test.go: its meaning in modeller.each;
+//   - internal/command/testdata/sessions/eval-archive.txtar: its word in the message that lists the functions.
+//
+// Then add its values to derived/testdata/eval/each.txt, a definition that uses it to examples/site.conf, and a test of
+// that definition to examples/site.test.
 package derived

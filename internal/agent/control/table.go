@@ -80,7 +80,8 @@ const Singular = -1
 //
 // To add a metric with one value, or a histogram:
 //
-//  1. Add a field to [Figures], and count where the event happens. TestFiguresHaveRows fails without a row.
+//  1. Add a field to [Figures], and count where the event happens. Events of a FETCH are counted in
+//     Agent.finishFetch, after the reply, unless only Agent.Fetch sees them. TestFiguresHaveRows fails without a row.
 //  2. Add a row to singularMetrics, with the item nextItem, and raise nextItem. TestItems fails otherwise.
 //  3. Run these commands, which write help, docs/reference.md, and the files that test/ compares:
 //     go test ./internal/agent/control -update
