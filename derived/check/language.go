@@ -73,7 +73,8 @@ func (p inDomPattern) matches(d pdu.InDom) bool {
 	return p.InDom == d || p.all && p.Domain() == d.Domain()
 }
 
-// Equivalent reports whether a and b are the same instance domain, or one line of the configuration has both.
+// Equivalent reports whether a and b are the same instance domain, or one indom line of the configuration
+// names both.
 func (m *InDomMaps) Equivalent(a, b pdu.InDom) bool {
 	if a == b || m == nil {
 		return a == b

@@ -15,8 +15,8 @@ type Join struct {
 	Left, Right Places // of these instances in the first set, and in the second
 }
 
-// NewJoin makes a join of some instances with another set. right has the positions of their values in a column over
-// that.
+// NewJoin makes a join of some instances with another set. right has the position of each of these instances in other,
+// which is the position of its value in a column with the instances of other.
 func NewJoin(insts, other *InstSet, right []int32) *Join {
 	return &Join{other: other.token(), Insts: insts, Right: Places{At: right}}
 }

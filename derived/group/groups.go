@@ -143,7 +143,9 @@ func (n *domainGroups) updateSeen() {
 	}
 }
 
-// resetTimes moves times that are later than now to now.
+// resetTimes moves times that are later than now to now: the clock was set back, and such groups would not be forgotten
+// until it has caught up. If the clock has jumped ahead, only lastSweep changes: groups that are in use are used again
+// before the next sweep.
 func (n *domainGroups) resetTimes() {
 	n.lastSweep = n.all.now
 	for _, g := range n.recent {

@@ -23,7 +23,8 @@ type DefinitionRow map[string]pdu.Value
 // Text returns the value of a metric with texts, "" if there is none.
 func (r DefinitionRow) Text(column string) string { return stringOf(r[column]) }
 
-// Since returns a time to the millisecond; ok is false if there is none.
+// Since returns the value of a metric that is a number of milliseconds, such as definition.age, as the text of a
+// duration. ok is false if there is none.
 func (r DefinitionRow) Since(column string) (string, bool) {
 	v, ok := r[column]
 	passed := time.Duration(math.Float64frombits(v.Bits) * float64(time.Millisecond))

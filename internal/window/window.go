@@ -60,7 +60,7 @@ func atTick[T any](r *run, all []T, tick int) []T {
 	return all[tick*n : (tick+1)*n]
 }
 
-// layout has the instances of some ticks, and their slots. Immutable.
+// layout has the instances of some ticks, and the slot of each in the window (Window.slotByInst). Immutable.
 type layout struct {
 	insts *derived.InstSet // nil: singular
 	slots []int32          // by position in insts

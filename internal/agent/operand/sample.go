@@ -73,7 +73,8 @@ const (
 	// maxDrift limits how much faster or slower than ours pmcd's clock may run: one part in maxDrift.
 	maxDrift = 1000
 
-	// clockNoise is the largest change of the difference that does not mean that a clock was set.
+	// clockNoise is how much a clockOffset may change between two samples, beyond the drift, before pmcd's clock counts
+	// as set.
 	clockNoise = 50 * time.Millisecond
 )
 

@@ -17,14 +17,16 @@
 //	did not fetch when expected       every 800 ms, until a minute after its last fetch
 //	fetches at irregular intervals    every 50 to 800 ms, until a minute after its last fetch
 //	has fetched once                  likewise, then every minute, for an hour
-//	fetches every 5 ms or faster      never: each fetch requests the sample of the next one
+//	fetches every 5 ms or faster      none, since each fetch requests the sample of the next one; if no fetch comes,
+//	                                  every 800 ms, until a minute after its last fetch
 //	has only looked up metrics        15 ms after the last look-up, then every 800 ms for 10 s
 //
 // # The forecast
 //
 // The next fetch is expected at the last fetch plus the median of the last eight intervals. This is a forecast only if
-// most of the intervals are similar to the median. A fetch that came late because pmcd was blocked (TimeRange) does not
-// count as an interval.
+// most of the intervals are similar to the median. A fetch that came late because pmcd was blocked does not count as an
+// interval: pmcd was blocked for more than half of the interval, and until at most blockedGrace before the fetch
+// (TimeRange). After such a fetch there are repeated samples, too, until the next one.
 //
 // # Where to change it
 //

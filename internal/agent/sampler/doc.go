@@ -26,6 +26,14 @@
 //	up to half the interval after  the sample of the tick
 //	later, or never                not used: the tick is a gap
 //
+// A tick has these states:
+//
+//	state       its ticker has                   it ends
+//	started     pending: windows without their   for a window with its sample, or without prospect of one (addSamples);
+//	            sample                           for all at the deadline (takeExpired)
+//	complete    pending empty, incomplete set    at once, per-client windows only: publishIfComplete
+//	published   pending empty                    with the next tick (startTick)
+//
 // # A client reads a function without a window
 //
 // `max_sample(x)` covers the time since the client's last fetch of the metric. Its window has no span (Window.Span is

@@ -250,6 +250,7 @@ func (s *Sampler) requestSamples(now time.Time) {
 			}
 		}
 		if len(wanted) > 0 {
+			// The gap only has to be long: After alone says which samples are too old.
 			s.options.Upstream.Tick(now, freshness.Need{Gap: idleInterval, After: t.tickTime.Add(-maxEarly)}, wanted...)
 		}
 	}

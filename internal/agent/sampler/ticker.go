@@ -16,9 +16,10 @@ type ticker struct {
 	tickTime time.Time // its time, a multiple of the interval; zero: there was none
 	nextTick time.Time
 
+	incomplete bool // the last tick is not published; read for per-client windows only
+
 	// These are for per-client windows.
 	perClient      bool
-	incomplete     bool          // the last tick is not published
 	unreadInterval time.Duration // between the ticks of windows that no client reads; 0: they have none
 	group          []int         // the group of each window of the set: see groupWindows
 	readGroups     map[int]bool  // groups with a window that a client reads

@@ -70,7 +70,8 @@ func (u *Upstream) send(now time.Time) {
 	u.sender.Send(now, u.next)
 }
 
-// nextFetch returns the next fetch for the pool to send.
+// nextFetch takes the series of the next fetch from the queue, and returns the fetch for the pool to send. The
+// connection may be for all agents, for those in quarantine, or for both: see queue.Next.
 func (u *Upstream) nextFetch(now time.Time, forAll, forSlow bool) (pool.Request, bool) {
 	return u.queue.Next(forAll, forSlow, u.fetchSize.sizeAt(now))
 }
