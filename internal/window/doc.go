@@ -4,7 +4,7 @@
 //
 //	samples ──Windows.Add──► evaluation ──► Window.Add ──► front | back ──► Windows.Results
 //	                                                                            │ per client
-//	                                             BeginTick … EndTick ───────► ReadSince
+//	                                             BeginTick … EndTick ───────► ResultsSince
 //
 // # Parts
 //

@@ -53,10 +53,10 @@ func (ws *Windows) EndTick(tick int64, of ...int) {
 	}
 }
 
-// ReadSince returns the results for a client that has read this tick last. A window without a value since then has nil;
+// ResultsSince returns the results for a client that has read this tick last. A window without a value since then has nil;
 // see [WithPrevious]. A window that has not collected values since that tick has the result of a first fetch: it is
 // newer, or it would retain too many values.
-func (ws *Windows) ReadSince(tick int64) *derived.Results {
+func (ws *Windows) ResultsSince(tick int64) *derived.Results {
 	r := ws.Results()
 	for i := range ws.entries {
 		w := &ws.entries[i]
@@ -159,7 +159,7 @@ func (o *SingleClient) Read() *derived.Results {
 	r := o.Results()
 	if o.hasRead {
 		previous := o.previous
-		r = WithPrevious(o.set.Windows(), o.perClientIDs, o.ReadSince(o.readTick), func(i uint32) *derived.Vector {
+		r = WithPrevious(o.set.Windows(), o.perClientIDs, o.ResultsSince(o.readTick), func(i uint32) *derived.Vector {
 			return previous.Values[i]
 		})
 	}

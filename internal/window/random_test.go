@@ -121,7 +121,7 @@ func TestRandomReads(t *testing.T) {
 				}
 				told, from := ws.Results(), m.newest()-FirstTicks
 				if c.looked {
-					told, from = WithPrevious(set.Windows(), []uint32{uint32(since)}, ws.ReadSince(c.seen),
+					told, from = WithPrevious(set.Windows(), []uint32{uint32(since)}, ws.ResultsSince(c.seen),
 						func(i uint32) *derived.Vector { return c.told.Values[i] }), c.seen
 				}
 				sum, any := m.after(from)

@@ -70,7 +70,7 @@ func (s *Sampler) publish(complete *ticker) {
 		for _, i := range complete.windows {
 			for _, tick := range s.windows.ReadTicks(i) {
 				if next.since[tick] == nil {
-					next.since[tick] = s.windows.ReadSince(tick)
+					next.since[tick] = s.windows.ResultsSince(tick)
 				}
 			}
 		}
