@@ -92,8 +92,8 @@ func (m *InstanceReply) String() string {
 	}))
 }
 
-// copyRest returns a copy of the rest of the body, from which sharedText cuts the texts of n items. So they cost one
-// allocation, and none if n is 0. Its first byte is the byte at the cursor.
+// copyRest returns a copy of the rest of the body, from the cursor on. sharedText returns parts of the copy as the texts
+// of n items, so all of them cost one allocation. If n is 0, there is no copy.
 func (c *cursor) copyRest(n int) string {
 	if n == 0 {
 		return ""

@@ -23,8 +23,8 @@ type Metric struct {
 	// Stored says what storing a value does, and follows Short in help texts. "": no value can be stored.
 	Stored string
 
-	// Exported: package mmv exports the metric, too. Such a metric is singular and a number, and any goroutine may read
-	// it. The others belong to the goroutine of the request loop.
+	// Exported: package mmv exports the metric, too. Such a metric is singular and a number, and any goroutine may call
+	// its Fill. Fill of the other metrics is called by the goroutine of the request loop only.
 	Exported bool
 
 	Content
