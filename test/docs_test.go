@@ -1,6 +1,7 @@
 package test
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -105,3 +106,26 @@ func TestDocumentScripts(t *testing.T) {
 func TestAnchors(t *testing.T) {
 	assert.Equal(t, []string{"a-title", "b--c"}, anchors("# A `title`\n#no\n## B & c\n"))
 }
+
+// Every test that a document names exists.
+func TestDocumentedTests(t *testing.T) {
+	exists := map[string]bool{}
+	require.NoError(t, filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, "_test.go") {
+			for _, match := range testFunction.FindAllStringSubmatch(readDocument(t, path), -1) {
+				exists[match[1]] = true
+			}
+		}
+		return err
+	}))
+	for _, path := range documents(t) {
+		for _, name := range testName.FindAllString(readDocument(t, path), -1) {
+			assert.True(t, exists[name], "%s names %s, which does not exist", path, name)
+		}
+	}
+}
+
+var (
+	testFunction = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)`)
+	testName     = regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z]\w+`)
+)
