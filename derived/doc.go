@@ -43,8 +43,8 @@
 //
 //   - derived/syntax/functions.go: a constant Cube among the others, in any place, and its row: word, kinds of
 //     arguments, a line of help;
-//   - derived/check/functions.go: its row: which operands it takes, and the metadata of the result, such as asDouble for
-//     its type;
+//   - derived/check/functions.go: its row: which operands it takes, and the metadata of the result, such as asDouble
+//     for its type;
 //   - derived/engine/functions.go: its row: the step opEach, and in each the loop, which gets the type and decides what
 //     an overflow is.
 //

@@ -92,8 +92,8 @@ func (m *InstanceReply) String() string {
 	}))
 }
 
-// copyRest returns a copy of the rest of the body, from the cursor on. sharedText returns parts of the copy as the texts
-// of n items, so all of them cost one allocation. If n is 0, there is no copy.
+// copyRest returns a copy of the rest of the body, from the cursor on. sharedText returns parts of the copy as the
+// texts of n items, so all of them cost one allocation. If n is 0, there is no copy.
 func (c *cursor) copyRest(n int) string {
 	if n == 0 {
 		return ""

@@ -54,8 +54,8 @@ func (ws *Windows) EndTick(tick int64, of ...int) {
 }
 
 // ResultsSince returns the results for a client that has read this tick last. A window without a value since then has
-// nil; see [WithPrevious]. A window that has not collected values since that tick has the result of a first fetch: it is
-// newer, or it would retain too many values.
+// nil; see [WithPrevious]. A window that has not collected values since that tick has the result of a first fetch: it
+// is newer, or it would retain too many values.
 func (ws *Windows) ResultsSince(tick int64) *derived.Results {
 	r := ws.Results()
 	for i := range ws.entries {

@@ -69,7 +69,7 @@ func TestItems(t *testing.T) {
 	}
 	slices.Sort(items)
 	for item := range nextItem {
-		require.Equal(t, item, items[item], "add the item of a metric that was removed to removed; no two metrics have one")
+		require.Equal(t, item, items[item], "add the item of a removed metric to removed; no two metrics have one item")
 	}
 	assert.Len(t, items, nextItem, "use nextItem for the new metric, and raise it by one")
 }

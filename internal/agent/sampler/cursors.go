@@ -66,8 +66,8 @@ func (r *Results) appendIDs(to []int, some []uint32) []int {
 // Then either the window is newer than the client's last tick, so that since has the result of a first fetch, or
 // another metric had the window before and nothing was added to it since.
 //
-// since has the result of a first fetch if it is the same vector as in p.shared: the result of an accumulator is a vector
-// of its own.
+// since has the result of a first fetch if it is the same vector as in p.shared: the result of an accumulator is a
+// vector of its own.
 func (r *Results) firstRead(c *Cursor, i uint32, p *Published, since *derived.Results) bool {
 	v := since.Values[i]
 	if v == nil {
