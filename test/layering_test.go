@@ -178,7 +178,7 @@ type listed struct {
 
 func goList(t *testing.T) []listed {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Imports,TestImports,XTestImports", "./...")
+	cmd := exec.Command("go", "list", "-buildvcs=false", "-e", "-json=ImportPath,Imports,TestImports,XTestImports", "./...")
 	cmd.Dir = ".."
 	out := must(cmd.Output())(t)
 	var packages []listed
@@ -251,7 +251,7 @@ func TestDefinitionsReachNothing(t *testing.T) {
 		}
 		assert.Empty(t, layers[name].modules, name)
 	}
-	cmd := exec.Command("go", "list", "-deps", "./cmd/pmdaderived")
+	cmd := exec.Command("go", "list", "-buildvcs=false", "-deps", "./cmd/pmdaderived")
 	cmd.Dir = ".."
 	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0") // as it is shipped
 	out := must(cmd.Output())(t)

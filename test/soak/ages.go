@@ -110,7 +110,7 @@ func (r *run) clientAges(ctx context.Context, track string, pace rig.Pace, most 
 	return all, unlessDone(ctx, err)
 }
 
-// unlessDone returns the error, or nil after the end of ctx. A deadline of a connection can pass before ctx reports its own.
+// unlessDone returns the error, or nil after the end of ctx. A connection can report the deadline before ctx does.
 func unlessDone(ctx context.Context, err error) error {
 	deadline, limited := ctx.Deadline()
 	if ctx.Err() != nil || limited && !time.Now().Before(deadline) {
