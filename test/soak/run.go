@@ -323,9 +323,10 @@ func (r *run) awaitCollection(ctx context.Context) error {
 // quietTime is the longest time until the daemon has released the resources of clients.
 const quietTime = 20 * time.Second
 
-// ownContexts is the greatest number of contexts with a history that are the daemon's own: it tells pmcd of changes by
-// fetching a metric of its own, over any free one of its five connections for samples.
-const ownContexts = 5
+// ownContexts is the greatest number of contexts with a history when no client is connected: the daemon tells pmcd of
+// changes by fetching a metric of its own, over any free one of its five connections for samples, and the reader of the
+// number has a context, too.
+const ownContexts = 6
 
 // steady is the number of equal readings in a row: a daemon that has just connected to pmcd has a connection too many
 // or too few for a moment.
