@@ -135,8 +135,8 @@ var (
 	errLinkedCycle   = errors.New("symbolic link to a directory that contains it")
 )
 
-// loadDirectory loads all files below a directory, sorted by name. above has the directories of the load that it is
-// in.
+// loadDirectory loads all files below a directory, sorted by name. above has the directories that contain this one, as
+// far as they are being loaded.
 func (l *loader) loadDirectory(path string, info os.FileInfo, above []os.FileInfo) {
 	for _, dir := range above {
 		if os.SameFile(dir, info) {

@@ -56,6 +56,7 @@
 //   - derived/model_test.go: its meaning in modeller.each;
 //   - internal/command/testdata/sessions/eval-archive.txtar: its word in the message that lists the functions.
 //
-// Then add its values to derived/testdata/eval/each.txt, a definition that uses it to examples/site.conf, and a test of
-// that definition to examples/site.test.
+// Then add its values to derived/testdata/eval/each.txt, a definition site.cube to examples/site.conf, and a test of
+// that definition to examples/site.test. Run the tests again, and pmdaderived test examples. docs/language.md and
+// docs/conformance.md also name functions in sentences, which no test compares.
 package derived

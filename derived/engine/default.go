@@ -5,8 +5,9 @@ import (
 )
 
 // defaultValues takes the values of the first operand that are finite, and those of the second one for all other
-// instances. The instances are those of the third operand, which the first one could have, or those that the first one
-// has, and those of the second if that is a set. If an error is taken for an instance, the error is the result.
+// instances. The result has the instances of the third operand, all that the first one could have; without these it has
+// the instances of the first operand. It also has those of the second if that is a set. If an error is taken for an
+// instance, the error is the result.
 func (e *Evaluation) defaultValues(i int32, s *step, c *cell) {
 	x := e.step(s.first)
 	switch {

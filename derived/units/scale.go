@@ -70,8 +70,8 @@ func ratio(axis, small, large int) *big.Int {
 }
 
 // Widen returns the factors that convert two operands to common scales, and the units of each after the conversion. On
-// each axis on which both have a dimension, the operand with the smaller scale is converted to the larger one, once for
-// each power of its own dimension. Undefined time scales and the scales of extra units stay as they are.
+// each axis on which both have a dimension, the operand with the smaller scale is converted to the larger one: once for
+// each power, so twice if its dimension is 2. Undefined time scales and the scales of extra units stay as they are.
 func Widen(x, y pdu.Units) (fx, fy Factor, ux, uy pdu.Units) {
 	ax, ay := AxesOf(x), AxesOf(y)
 	fx, fy = One, One

@@ -12,7 +12,7 @@ import (
 	"pmdaderived/internal/agent/served"
 )
 
-// CheckedFiles has the definitions of the files to check, among all that the agent reads.
+// CheckedFiles has all definitions that the agent would read, and says which of their files are to be checked.
 type CheckedFiles struct {
 	Parsed
 	asked         map[string]bool      // files to check, and directories that could not be read; nil: all

@@ -82,7 +82,8 @@ const Singular = -1
 //
 //  1. Add a field to [Figures], and count where the event happens. Events of a FETCH are counted in
 //     Agent.finishFetch, after the reply, unless only Agent.Fetch sees them. TestFiguresHaveRows fails without a row.
-//  2. Add a row to singularMetrics, with the item nextItem, and raise nextItem. TestItems fails otherwise.
+//  2. Add a row to singularMetrics. Its item is the number that nextItem has, not the constant. Then raise nextItem.
+//     TestItems fails otherwise.
 //  3. Run these commands, which write help, docs/reference.md, and the files that test/ compares:
 //     go test ./internal/agent/control -update
 //     go test ./test -tags pcp -run 'TestDbpmda|TestStays' -update

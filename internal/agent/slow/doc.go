@@ -27,10 +27,10 @@
 // rest, times the number of slow budgets, make up for 1 s. A slow budget rests until its overrun is 0, so all slow
 // agents together get a tenth of pmcd's time.
 //
-// The overrun also finds agents that are quick now and slow then, so that a quick answer always clears them: with an
+// The overrun also finds agents that are quick now and slow then, which a quick answer clears as suspects: with an
 // overrun of more than 3 s the next long request makes a budget slow, whether it is a suspect or not.
 //
-// A long fetch for several series is charged to nobody's budget alone, but to one that stands for all of these fetches.
+// A long fetch for several series is charged to a budget of its own, which stands for all of these fetches.
 // While its overrun is more than 3 s, a quick answer clears no suspect, so that the next long fetch is charged to
 // somebody.
 //

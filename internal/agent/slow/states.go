@@ -302,7 +302,8 @@ func (s States) clearQuick(r Request) (recovered []Budget) {
 	return recovered
 }
 
-// CountSlowAgents returns the number of slow agents. An agent that is slow with several kinds of requests counts once.
+// CountSlowAgents returns the number of slow agents. An agent that is slow with several kinds of requests counts once,
+// but budgets of several agents, and of names, count in addition: they do not tell which agent it is.
 func (s States) CountSlowAgents() int {
 	agents := make(map[Budget]bool)
 	for of, st := range s {
