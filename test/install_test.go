@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -100,6 +101,47 @@ func TestInstall(t *testing.T) {
 	out = m.done("make", "-C", "..", "uninstall", "PURGE=yes")
 	assert.NotContains(t, out, "PURGE")
 	m.requireNoTrace(files, left)
+}
+
+// The commands of the page turn the alarms on in the pmie that the service runs.
+func TestInstallAlarms(t *testing.T) {
+	if onCopy(t) {
+		return
+	}
+	m := newMachine(t)
+	m.startPMCD()
+	m.makeInstall()
+	m.done(filepath.Join(m.pmda, "Install"))
+
+	service := filepath.Join(filepath.Dir(m.rc), "pmie")
+	rules := must(pcpVariable("PCP_VAR_DIR"))(t) + "/config/pmie/config.default"
+	former, err := os.ReadFile(rules)
+	t.Cleanup(func() {
+		m.run(service, "stop")
+		if err == nil {
+			m.write(rules, string(former))
+		} else {
+			assert.NoError(t, os.RemoveAll(rules))
+		}
+	})
+	m.done(service, "restart")
+	running := func() (count int) { // the rules of the running pmie
+		if found := regexp.MustCompile(`value (\d+)`).FindStringSubmatch(m.done("pminfo", "-f", "pmcd.pmie.numrules")); found != nil {
+			count = must(strconv.Atoi(found[1]))(t)
+		}
+		return count
+	}
+	before := running()
+	require.NotZero(t, before)
+
+	page := must(os.ReadFile("../docs/host.md"))(t)
+	enable := regexp.MustCompile(`(?m)^    (pmieconf .* enable derived)\b`).FindSubmatch(page)
+	restart := regexp.MustCompile(`(?m)^    systemctl restart pmie +# without systemd: (.*)$`).FindSubmatch(page)
+	require.NotNil(t, enable)
+	require.NotNil(t, restart)
+	m.done("sh", "-c", string(enable[1]))
+	m.done("sh", "-c", string(restart[1]))
+	assert.GreaterOrEqual(t, running(), before+len(must(os.ReadDir("../integration/pmieconf"))(t)))
 }
 
 // Without a pmcd Install says so at once and changes nothing.
