@@ -45,6 +45,7 @@ const (
 	ErrNotConn      Code = -12391
 	ErrNonLeaf      Code = -12394
 	ErrType         Code = -12397
+	ErrNoContainer  Code = -12399
 	ErrBadStore     Code = -12400
 	ErrLogOverlap   Code = -12401
 	ErrBadDerive    Code = -12409
@@ -206,7 +207,7 @@ var codes = map[Code]struct{ name, text string }{ //nolint:gochecknoglobals // a
 	ErrNonLeaf:      {"PM_ERR_NONLEAF", "Metric name is not a leaf in PMNS"},
 	ErrType:         {"PM_ERR_TYPE", "Unknown or illegal metric type"},
 	-12398:          {"PM_ERR_THREAD", "Operation not supported for multi-threaded applications"},
-	-12399:          {"PM_ERR_NOCONTAINER", "Container not found"},
+	ErrNoContainer:  {"PM_ERR_NOCONTAINER", "Container not found"},
 	ErrBadStore:     {"PM_ERR_BADSTORE", "Bad input to pmstore"},
 	ErrLogOverlap:   {"PM_ERR_LOGOVERLAP", "Archives overlap in time"},
 	-12402:          {"PM_ERR_LOGHOST", "Archives differ by host"},

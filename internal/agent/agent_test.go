@@ -461,6 +461,37 @@ func TestProtectedMetrics(t *testing.T) {
 	assert.Equal(t, pdu.ErrPermission, h.fetch(ids[0])[0].Code, "the next client with the number is somebody else")
 }
 
+// The samples are of the host: a client gets none of their values and groups while it asks for a container.
+func TestClientsOfContainers(t *testing.T) {
+	h := start(t, newCollector(t), conf(
+		"a = up.count", "g = sum(up.bin) by (up.text)", `w = max_sample(up.bin, "1s")`, "last = max_sample(up.bin)",
+		"constant = 1",
+	)).bound()
+	var ids []pdu.PMID
+	for _, name := range []string{"a", "g", "w", "last", "constant"} {
+		ids = append(ids, h.id("derived."+name))
+	}
+	h.value(ids[0])
+	a := h.value(ids[1])[0].Inst
+	container := func(name string) {
+		h.pmcd.Send(&pdu.Attr{Attr: pdu.AttrContainer, Value: name, NUL: true}, int32(h.pmcd.Client))
+	}
+	container("box")
+	for i, set := range h.fetch(ids...) {
+		assert.Equal(t, pdu.ErrNoContainer, set.Code, "%d", i)
+	}
+	for _, req := range []pdu.Message{
+		&pdu.InstanceReq{InDom: groupDom, Inst: pdu.NoInst}, &pdu.InstanceReq{InDom: groupDom, Inst: a},
+		&pdu.LabelReq{Ident: uint32(groupDom), Type: pdu.LabelInstances},
+	} {
+		assert.Equal(t, pdu.ErrNoContainer, h.pmcd.Refused(req), "%T", req)
+	}
+	assert.NotEmpty(t, h.value(control.PMID(testDomain, control.Reload)), "of the agent itself")
+	container("")
+	h.value(ids[0])
+	assert.NotEmpty(t, h.indom(groupDom))
+}
+
 // Changes of the name space are announced to all clients of pmcd, without a request.
 func TestChangedNamesAreAnnounced(t *testing.T) {
 	u := newCollector(t)

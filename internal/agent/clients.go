@@ -31,6 +31,7 @@ const (
 type client struct {
 	authenticated bool // uid is valid
 	uid           int
+	container     bool      // it asks for the values of a container
 	lastFetch     time.Time // its last FETCH, or its first request; a sample from before may lack what it has stored then
 	lookups       lookups   // after lastFetch
 }
@@ -95,6 +96,8 @@ func (a *Agent) Attribute(c pmda.Client, attr pdu.Attribute, value string) {
 	case pdu.AttrUserID:
 		uid, err := strconv.ParseUint(value, 10, 32)
 		cl.authenticated, cl.uid = err == nil, int(uid)
+	case pdu.AttrContainer:
+		cl.container = value != ""
 	case pdu.AttrProcessID:
 		if value == strconv.Itoa(os.Getpid()) {
 			a.upstream.RecordSlot(int(c))

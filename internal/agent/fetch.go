@@ -142,6 +142,8 @@ func (a *Agent) serveMetric(f *fetch, e *entry) {
 		f.reply.Fail(e.id, m.Code())
 	case m.Protected && !f.client.authenticated:
 		f.reply.Fail(e.id, pdu.ErrPermission)
+	case f.client.container: // the samples are those of the host
+		f.reply.Fail(e.id, pdu.ErrNoContainer)
 	case e.Series.Constant(): // made of constants, and of functions over time
 		a.writeValues(f, e, a.evaluate(f.snapshot, a.constantHistory(e), m, a.windowResults(f, e)))
 	case e.Stale:

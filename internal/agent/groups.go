@@ -24,6 +24,8 @@ func (a *Agent) findGroups(c pmda.Client, d pdu.InDom) (g *served.GroupInDom, vi
 		return nil, false, pdu.ErrInDom
 	case g.Protected && !known:
 		return g, false, pdu.ErrPermission
+	case cl != nil && cl.container: // the groups are those of the host
+		return g, false, pdu.ErrNoContainer
 	}
 	return g, known || g.Served || len(a.options.Protected) == 0, nil
 }
