@@ -169,6 +169,7 @@ func TestProtectedOperands(t *testing.T) {
 		"nested":    "raw + raw",
 		"full":      "derived.count",
 		"some":      `matchinst(/1/, proc.memory.rss)`,
+		"instances": "mkconst(1, meta=proc.psinfo.pid)",
 	}
 	text := "open = sample.long.one\nknown = defined(proc.nprocs) ? sample.long.one : sample.long.ten\n"
 	for name, expr := range private {
@@ -195,4 +196,45 @@ func TestProtectedOperands(t *testing.T) {
 	printed, refused, status := p.Run(t, "pmstore", "-h", stranger, "derived.control.reload", "1")
 	assert.NotZero(t, status)
 	assert.Contains(t, printed+refused, "No permission")
+}
+
+// Definitions below protected names, and those that use them, are refused to strangers, also if a reload adds them.
+func TestProtectedDefinitions(t *testing.T) {
+	work := worldReadableDir(t)
+	text := `open = sample.long.one
+app.bin = sample.bin
+use = app.bin[bin-100] + 1
+deep = max_sample(derived.use, "2sec", "0.5sec")
+groups = sum(app.bin) by (k=/^bin/)
+`
+	conf := writeFile(t, work, "derived.conf", text)
+	p := startServing(t, "-c", conf, "--protect=derived.app,secret,no.such")
+	local, stranger := "unix:"+p.Socket, fmt.Sprintf("127.0.0.1:%d", p.Port)
+	private := []string{"app.bin", "use", "deep", "groups"}
+	isRefused := func(names ...string) {
+		for _, name := range names {
+			require.Eventually(t, func() bool {
+				got, _, _ := p.Run(t, "pminfo", "-h", local, "-f", "derived."+name)
+				return strings.Contains(got, "value ")
+			}, 20*time.Second, 20*time.Millisecond, "%s, for a user of this host", name)
+			got, _, _ := p.Run(t, "pminfo", "-h", stranger, "-f", "derived."+name)
+			assert.Contains(t, got, "derived."+name+"\nError: No permission to perform requested operation")
+			assert.NotContains(t, got, "value ")
+		}
+	}
+	isRefused(private...)
+	got, _, _ := p.Run(t, "pminfo", "-h", stranger, "-f", "derived.open")
+	assert.Contains(t, got, "derived.open\n    value 1")
+	got, _, _ = p.Run(t, "pmprobe", "-h", stranger, "-I", "derived.groups")
+	assert.Contains(t, got, "No permission")
+	got, _, _ = p.Run(t, "pminfo", "-h", stranger, "-f", "derived.control.definition")
+	assert.NotContains(t, got, "900", "a value of sample.bin")
+
+	text = strings.Replace(text, "app.bin[bin-100] + 1", "open + derived.secret.new", 1)
+	require.NoError(t, os.WriteFile(conf, []byte(text+"secret.new = 42\n"), 0o644))
+	isRefused(append(private, "secret.new")...)
+	log := must(os.ReadFile(filepath.Join(p.Dir, "log", "pmcd", "derived.log")))(t)
+	for name, times := range map[string]int{"no.such": 1, "secret": 1, "derived.app": 0} {
+		assert.Equal(t, times, strings.Count(string(log), "protected name protects nothing at present name="+name), name)
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"pmdaderived/config"
 	"pmdaderived/internal/agent"
 	"pmdaderived/internal/agent/mmv"
+	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/command"
 	"pmdaderived/internal/commandline"
 	"pmdaderived/pmda"
@@ -44,7 +45,7 @@ func parseOptions(args []string, conf config.PCPConf, getenv func(string) string
 		agent: agent.Options{
 			StateFile: commandline.StateFile(conf),
 			Interval:  defaultInterval,
-			Protected: []string{"proc", "hotproc", "systemd"},
+			Protected: served.DefaultProtected(),
 		},
 		group:    conf.Group,
 		conf:     conf,

@@ -155,8 +155,11 @@ func (c *checker) name(e *syntax.Name) (*Node, *Error) {
 	case err != nil:
 		return nil, c.metadataError(e, err)
 	case other != nil:
-		return c.useDefinition(e, other)
+		n, err := c.useDefinition(e, other)
+		c.metric.Protected = c.metric.Protected || other.Protected
+		return n, err
 	}
+	c.metric.Protected = c.metric.Protected || c.set.language.protects(e.Name)
 	return &Node{Expr: e, Desc: desc, height: 1}, nil
 }
 

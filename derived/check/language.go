@@ -21,7 +21,13 @@ type Language struct {
 	// number is left. It is called while a Set is made. Nil: the domains are numbered as those of domain 510, in the
 	// order of the definitions.
 	GroupInDom func(group.Domain) pdu.InDom
+
+	// Protects reports whether the name of an operand or of a definition is protected: see [Metric]. It is called while a
+	// Set is made. Nil: no name is.
+	Protects func(name string) bool
 }
+
+func (l *Language) protects(name string) bool { return l.Protects != nil && l.Protects(name) }
 
 // InDomMaps says which instance domains have the same instances, though they belong to different agents. The
 // zero value knows none. Immutable. Source: __pmEquivInDom(3).

@@ -28,6 +28,7 @@ type Metric struct {
 	Name       string
 	Definition *Definition
 	Desc       pdu.Desc // its PMID is pdu.NoPMID: the server of the metric gives it one
+	Protected  bool     // its name is protected (Language.Protects), or that of an operand or a definition that it uses
 }
 
 // Metrics returns all metrics, in the order of the definitions; read-only.
@@ -65,7 +66,10 @@ func NewSet(l Language, defs []*Definition, cat Catalog, prefix string) *Set {
 			continue
 		}
 		m := &metrics[len(s.metrics)]
-		*m = Metric{Name: d.Name, Definition: d, Index: int32(len(s.metrics))}
+		*m = Metric{
+			Name: d.Name, Definition: d, Index: int32(len(s.metrics)),
+			Protected: l.protects(d.Name) || l.protects(s.prefix+d.Name),
+		}
 		s.metrics = append(s.metrics, m)
 		s.names[d.Name] = m
 	}

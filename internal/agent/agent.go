@@ -47,8 +47,8 @@ type Options struct {
 	// NonFinite serves values that are infinite or not a number, as libpcp does. Otherwise they are left out.
 	NonFinite bool
 
-	// Protected has the subtrees of the PMNS whose agents show values only to clients with a user identifier. So does
-	// this agent for metrics that are computed from them.
+	// Protected has names of operands, of definitions and of subtrees. Only clients with a user identifier see the values
+	// of these and of metrics that are computed from them. pmcd gives the agent their values because it is a known user.
 	Protected []string
 
 	// Debug sets whether the log has debug messages. It is called when a client stores derived.control.debug.

@@ -461,6 +461,30 @@ func TestProtectedMetrics(t *testing.T) {
 	assert.Equal(t, pdu.ErrPermission, h.fetch(ids[0])[0].Code, "the next client with the number is somebody else")
 }
 
+// A protected name that protects nothing is logged once, and is protected when something has it.
+func TestProtectedNamesThatProtectNothing(t *testing.T) {
+	u := newCollector(t)
+	names := []string{"proc", "hotproc", "up", "up.count", "open", "no.such", "derived.app", "derived.control"}
+	h := start(t, u, conf("open = up.count"), func(o *Options) { o.Protected = names }).bound()
+	logged := func() (names []any) {
+		for _, e := range h.log.AllEntries() {
+			if e.Message == "protected name protects nothing at present" {
+				names = append(names, e.Data["name"])
+			}
+		}
+		return names
+	}
+	want := []any{"no.such", "derived.app", "derived.control"}
+	eventually(t, "warnings", func() bool { return len(logged()) == len(want) })
+	assert.Equal(t, want, logged())
+	h.reload(conf("open = up.count", "app.key = 42"))
+	h.reload(conf("open = up.count", "app.key = 43"))
+	assert.Equal(t, want, logged(), "each once")
+	assert.Equal(t, pdu.ErrPermission, h.fetch(h.id("derived.app.key"))[0].Code)
+	h.reload(conf("open = up.count"))
+	assert.Equal(t, append(want, "derived.app"), logged(), "the definition has gone")
+}
+
 // The samples are of the host: a client gets none of their values and groups while it asks for a container.
 func TestClientsOfContainers(t *testing.T) {
 	h := start(t, newCollector(t), conf(

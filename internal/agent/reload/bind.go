@@ -93,6 +93,7 @@ func (r *Reloader) rebind(ctx context.Context, scope lookupScope) error {
 	}
 	if scope != lookUpNothing { // now, since a client that sees it expects the new operands
 		r.options.Figures.Connected.Store(r.session != 0)
+		r.logUnusedNodes(ctx, snap)
 	}
 	r.options.Instances.DropUnneeded(needed) // not those of before: a fetch may still use that snapshot
 	r.options.Upstream.SetSeries(snap.Series, snap.OlderSamples)

@@ -3,11 +3,16 @@ package reload
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/sirupsen/logrus"
 
+	"pmdaderived/derived"
+	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/agent/upstream"
+	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 )
 
@@ -86,4 +91,44 @@ func (r *Reloader) logRefused() {
 			Warn("operands are refused, trying again")
 	}
 	r.loggedRefused = n
+}
+
+// logUnusedNodes logs each protected name that has begun to protect nothing: no definition and no metric of pmcd is at
+// or below it, so it may be misspelt. The default names are not logged.
+func (r *Reloader) logUnusedNodes(ctx context.Context, snap *Snapshot) {
+	defined := func(node string) bool {
+		for range snap.Under(node) {
+			return true
+		}
+		return false
+	}
+	var unused []string
+	err := r.options.Upstream.LookUp(func(conn *pmapi.Conn) error {
+		for _, node := range r.options.ProtectedNodes {
+			if slices.Contains(served.DefaultProtected(), node) || defined(node) {
+				continue
+			}
+			code := pdu.ErrName // of our own metrics only definitions are protected
+			if !strings.HasPrefix(node+".", derived.Root+".") {
+				found, err := conn.LookupNames(ctx, []string{node}) // alone, so that the code is that of the name
+				if err != nil {
+					return err
+				}
+				code = found[0].Code
+			}
+			if code == pdu.ErrName {
+				unused = append(unused, node)
+			}
+		}
+		return nil
+	})
+	if err != nil { // the next look-up will tell
+		return
+	}
+	for _, node := range unused {
+		if !slices.Contains(r.loggedUnused, node) {
+			r.log.WithField("name", node).Warn("protected name protects nothing at present")
+		}
+	}
+	r.loggedUnused = unused
 }

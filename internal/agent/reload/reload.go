@@ -67,9 +67,10 @@ type Reloader struct {
 	changeHidden      bool // a change of names may have been missed, behind our own announcement
 	newChange         bool // Options.Changes has a new change
 
-	loggedRefused     int    // the last number in the log
-	loggedLookupError string // the last error in the log; "": success since then
-	loggedSaveError   string // likewise
+	loggedRefused     int      // the last number in the log
+	loggedLookupError string   // the last error in the log; "": success since then
+	loggedSaveError   string   // likewise
+	loggedUnused      []string // the names of ProtectedNodes that protected nothing at the last look-up
 
 	lookUpTimer   *time.Timer // lookUpAll
 	dueTimer      *time.Timer // lookUpDue
@@ -83,7 +84,7 @@ type Options struct {
 	StateFile      string               // of identities; "": they are not saved
 	Load           func() served.Config // reads all definitions
 	Poll           time.Duration        // between lookups of missing operands
-	ProtectedNodes []string             // subtrees of the PMNS, see agent.Options
+	ProtectedNodes []string             // see agent.Options
 
 	Upstream  *upstream.Upstream
 	Sampler   *sampler.Sampler

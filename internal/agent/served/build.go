@@ -21,7 +21,7 @@ type Input struct {
 	Before         *Snapshot          // the snapshot that is to be replaced; nil: none
 	IDs            *identity.Registry // Build adds PMIDs for new definitions, and the descriptors that they stand for
 	OwnEntries     []pmda.Entry       // the agent's own metrics
-	ProtectedNodes []string           // names in the PMNS; only known users may see operands at or below them
+	ProtectedNodes []string           // only known users may see metrics at or below these, and what uses them
 	MaxOperands    int                // of one definition, since they are fetched together; 0: no limit
 }
 
@@ -32,7 +32,6 @@ type builder struct {
 	problems   map[string]problem           // by name of the definition: why the former definition is served
 	unreadable map[string]*Failure          // by name: definitions that cannot be read and were never served
 	descs      func() map[pdu.PMID]pdu.Desc // returns the descriptors of the operands
-	protected  map[pdu.PMID]bool            // operands at or below ProtectedNodes
 	secret     map[string]bool              // names of definitions whose file not everyone can read
 	snapshot   *Snapshot
 	keyBuf     []byte // scratch space of operandSet
@@ -59,7 +58,6 @@ func Build(in Input) *Snapshot {
 	defs := b.selectDefinitions()
 	set := b.bind(defs)
 	b.descs = sync.OnceValue(func() map[pdu.PMID]pdu.Desc { return descriptors(defs, in.Catalog) })
-	b.protected = b.findProtected(defs)
 	b.snapshot = &Snapshot{
 		Set: set, catalog: in.Catalog, LookedUp: in.Catalog != nil,
 		Read: in.Config.Read, Files: slices.Clone(in.Config.Files),
@@ -159,6 +157,10 @@ func (b *builder) bind(defs []*Definition) *derived.Set {
 	language := b.Config.Language
 	ids := b.IDs // so that the set keeps the registry alive, and not the builder
 	language.GroupInDom = func(g derived.GroupDomain) pdu.InDom { return ids.GroupInDom(g.Of, g.Label) }
+	nodes := b.ProtectedNodes
+	language.Protects = func(name string) bool {
+		return slices.ContainsFunc(nodes, func(node string) bool { return isAtOrBelow(name, node) })
+	}
 	for {
 		set := Bind(defs, catalog, language)
 		for _, d := range defs {
@@ -227,7 +229,7 @@ func (b *builder) addEntry(d *Definition, bound *derived.Metric) {
 
 // setBound sets the fields of an entry whose definition is bound. It fails if no PMID is left.
 func (b *builder) setBound(e *Entry, bound *derived.Metric) (err error) {
-	e.Derived, e.State, e.wasBound = bound, Bound, true
+	e.Derived, e.State, e.wasBound, e.Protected = bound, Bound, true, bound.Protected
 	if e.Problem != "" {
 		e.State = Kept
 	}
@@ -236,9 +238,6 @@ func (b *builder) setBound(e *Entry, bound *derived.Metric) (err error) {
 	e.Desc.PMID = e.ID
 	needs := bound.Needs()
 	e.Operands, e.OlderSamples = b.operandSet(needs.Operands), needs.History
-	for needs := range bound.Fetches {
-		e.Protected = e.Protected || slices.ContainsFunc(needs.Operands, func(id pdu.PMID) bool { return b.protected[id] })
-	}
 	for _, i := range needs.Windows {
 		b.snapshot.Windows[i] = b.operandSet(b.snapshot.Set.Windows()[i].Needs().Operands)
 	}
@@ -335,26 +334,9 @@ func (b *builder) unchanged(descs []pdu.Desc) bool {
 	return !slices.ContainsFunc(descs, func(d pdu.Desc) bool { return d != b.descs()[d.PMID] })
 }
 
-// findProtected returns the operands at or below ProtectedNodes. pmcd gives the agent their values because the agent
-// is a known user, so the agent must not give them to unknown ones. The operand itself counts, no matter how many
-// definitions lie between it and the metric that is served.
-func (b *builder) findProtected(defs []*Definition) map[pdu.PMID]bool {
-	found := make(map[pdu.PMID]bool)
-	if len(b.ProtectedNodes) == 0 || b.Catalog == nil {
-		return found
-	}
-	for d := range DerivedDefinitions(defs) {
-		for name := range d.Names {
-			if !slices.ContainsFunc(b.ProtectedNodes, func(node string) bool { return isAtOrBelow(name, node) }) {
-				continue
-			}
-			if desc, err := b.Catalog.Desc(name); err == nil {
-				found[desc.PMID] = true
-			}
-		}
-	}
-	return found
-}
+// DefaultProtected returns the subtrees of the PMNS that are protected unless the administrator names others. Their
+// agents show each client only what its user may see.
+func DefaultProtected() []string { return []string{"proc", "hotproc", "systemd"} }
 
 // isAtOrBelow reports whether a name is a node of the name space, or below it.
 func isAtOrBelow(name, node string) bool {

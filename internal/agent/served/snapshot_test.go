@@ -464,6 +464,57 @@ func TestProtectedOperands(t *testing.T) {
 	}
 }
 
+// A definition is protected by its name, with the root or without, or by that of a node above it. So is what uses it.
+func TestProtectedDefinitions(t *testing.T) {
+	definitions := []string{
+		"open = up.load", "app.key = 42", "app.bin = up.bin", "apple = up.load",
+		"use = app.key + up.load", "deep = derived.use * 2", "deeper = max_sample(deep, \"1min\")",
+		"guard = app.key ? up.load : up.load * 2", "groups = sum(app.bin) by (k=/./)", "by = sum(up.bin) by (app.bin)",
+		"like = mkconst(1, meta=app.bin)", "exists = defined(app.key) ? up.load : 1", "old = app.key + 1",
+	}
+	used := []string{"app.bin", "app.key", "by", "deep", "deeper", "groups", "guard", "like", "old", "use"}
+	for node, protected := range map[string][]string{
+		"derived.app": used, "app": used,
+		"derived.app.key": {"app.key", "deep", "deeper", "guard", "old", "use"},
+		"deep":            {"deep", "deeper"}, "derived.up": nil, "derived.control": nil, "other": nil,
+	} {
+		t.Run(node, func(t *testing.T) {
+			s := newSite(t)
+			s.protect = []string{"proc", node}
+			s.serve(conf(definitions...))
+			all := func() (names []string) {
+				for _, m := range s.before.Entries {
+					require.Equal(t, Bound, m.State, "%s: %s", m.Def.Name, m.Problem)
+					if m.Protected {
+						names = append(names, m.Def.Name)
+					}
+				}
+				return names
+			}
+			assert.Equal(t, protected, all())
+
+			s.serve(conf("x = 1"))
+			assert.Empty(t, all())
+			s.serve(conf(definitions...))
+			assert.Equal(t, protected, all(), "a reload has added them again")
+		})
+	}
+	s := newSite(t)
+	s.protect = []string{"derived"}
+	s.serve(conf("a = 1", "b.c = up.load"))
+	assert.True(t, s.metric("a").Protected && s.metric("b.c").Protected, "all")
+}
+
+// A definition that is served as before is protected as before.
+func TestProtectedDefinitionThatBreaks(t *testing.T) {
+	s := newSite(t)
+	s.protect = []string{"derived.app"}
+	s.serve(conf("app = up.load", "m = app + 1"))
+	s.serve(conf("app = -up.name", "m = -up.name"))
+	assert.Equal(t, []State{Kept, Kept}, s.states("app", "m"))
+	assert.True(t, s.metric("app").Protected && s.metric("m").Protected)
+}
+
 // The operands of functions over time are a set of their own, and only if a served metric uses the function.
 func TestOperandsOfWindows(t *testing.T) {
 	s := newSite(t)
