@@ -44,6 +44,10 @@ func TestMain(m *testing.M) {
 		runAgent(newSquare(file))
 		return
 	}
+	if file := os.Getenv(keyedVariable); file != "" {
+		runAgent(&keyed{file: file})
+		return
+	}
 	exit := m.Run()
 	dir, err := programDir()
 	if err = errors.Join(err, os.RemoveAll(dir)); err != nil {

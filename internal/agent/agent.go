@@ -86,11 +86,11 @@ type Agent struct {
 	contexts        *contexts
 	clients         map[pmda.Client]*client
 	evaluations     history.Evaluations
-	groups          *derived.Groups         // names and numbers of groups
-	groupsRefreshed map[pdu.InDom]time.Time // when refreshGroups last computed the groups of a domain
-	constantSamples []*operand.Sample       // samples without values: the history of metrics made of constants
-	fetch           fetch                   // reused by each fetch
-	retained        []*operand.Sample       // scratch space of advanceHistory
+	groups          *derived.Groups          // names and numbers of groups
+	listings        map[pmda.Client]*listing // of clients that have listed groups and not fetched yet
+	constantSamples []*operand.Sample        // samples without values: the history of metrics made of constants
+	fetch           fetch                    // reused by each fetch
+	retained        []*operand.Sample        // scratch space of advanceHistory
 }
 
 // New returns an agent with the definitions of Load and the PMIDs of the state file. No operands are looked up yet.
@@ -104,7 +104,7 @@ func New(o Options) *Agent {
 	o.maxWindowValues = cmp.Or(o.maxWindowValues, window.MaxValues)
 	a := &Agent{
 		options: o, clients: make(map[pmda.Client]*client),
-		groups: derived.NewGroups(), groupsRefreshed: make(map[pdu.InDom]time.Time),
+		groups: derived.NewGroups(), listings: make(map[pmda.Client]*listing),
 	}
 	a.evaluations.Groups = a.groups
 	a.constantSamples = slices.Repeat([]*operand.Sample{operand.Empty(o.Now(), &a.names)}, 1+derived.MaxHistory)
@@ -156,6 +156,7 @@ func (a *Agent) Changes() pdu.Change {
 func (a *Agent) Before(_ pmda.Client, _ pdu.Kind, arrived time.Time) {
 	a.finishFetch() // if pmcd did not wait for the last reply
 	a.upstream.RecordRequest(arrived)
+	a.dropOldListings(arrived)
 	a.evaluations.DropOld(arrived, freshness.NeverServed, a.constantSamples[0])
 }
 

@@ -192,7 +192,6 @@ func BenchmarkGroupRequests(b *testing.B) {
 	a := New(Options{Domain: testDomain, Load: func() served.Config { return served.Config{} }, Log: log})
 	a.snapshot.Store(newSite(b).serve(conf("kind = sum(up.bin) by (kind=/x/)")))
 	now := time.Now()
-	a.groupsRefreshed[groupDom] = now.Add(time.Hour)
 	a.groups.SetTime(now)
 	a.groups.Restore(func(yield func(derived.Group) bool) {
 		for i := range n {

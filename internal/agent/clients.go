@@ -111,6 +111,7 @@ func (a *Agent) EndContext(c pmda.Client) {
 		a.forgetLookups(cl)
 	}
 	delete(a.clients, c)
+	a.dropListing(c)
 	a.contexts.removeClient(c)
 	if len(a.contexts.byKey) == 0 { // it may be long until the next fetch
 		a.evaluations.DropAll()

@@ -43,6 +43,9 @@
 //	listed         a fetch of the last two minutes                   the instances of the domain: groups.go
 //	found          a fetch since which derived.Groups remembers it   one instance by its name or number
 //
+// A request for the instances evaluates the newest samples, as a fetch does. These stay in the client's listing: its
+// first fetch is answered from them, so that it has no group that the client was not told.
+//
 // # Rooms
 //
 //	reload     configuration, look-ups, snapshots

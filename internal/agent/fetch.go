@@ -34,6 +34,8 @@ type fetch struct {
 	reply     *pdu.ResultWriter
 	snapshot  *reload.Snapshot
 	published *sampler.Published // results of functions over time when the fetch arrived; nil: there are none
+	names     *operand.InstanceSnapshot
+	listed    map[*upstream.Series]*operand.Sample // of the client's listing: served instead of the newest samples
 
 	// These are valid until finishFetch returns.
 	arrived      time.Time
@@ -54,7 +56,7 @@ type fetch struct {
 
 // release drops the references that the server reuses, or that would keep an old snapshot in memory.
 func (f *fetch) release() {
-	f.client, f.profile, f.reply, f.snapshot, f.published = nil, nil, nil, nil, nil
+	f.client, f.profile, f.reply, f.snapshot, f.published, f.names, f.listed = nil, nil, nil, nil, nil, nil, nil
 }
 
 // Fetch implements pmda.Agent. It answers from memory and never waits for pmcd. The functions that it calls follow
@@ -71,6 +73,7 @@ func (a *Agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 	}
 	a.figures.Values.Add(f.values)
 	f.release()
+	a.dropListing(req.Client)
 	return nil
 }
 
@@ -85,8 +88,12 @@ func (a *Agent) startFetch(f *fetch, req *pmda.FetchRequest, w *pdu.ResultWriter
 	a.evaluations.BeginFetch()
 	a.groups.SetTime(req.Arrived)
 	f.blocked, f.blockedTotal = a.upstream.Drain()
-	f.published = f.snapshot.Results.Latest()
+	f.published, f.names = f.snapshot.Results.Latest(), a.names.Snapshot()
 	f.context = a.contexts.find(f.snapshot, req)
+	l := a.listings[req.Client]
+	if l.valid(f.snapshot, f.arrived, f.blockedTotal) && f.context.predictor.Fetches() == 0 {
+		f.published, f.names, f.listed = l.published, l.names, l.samples
+	}
 }
 
 // takeSamples adds the newest samples to the histories of the context. It sets f.wanted to the series without a
@@ -106,6 +113,9 @@ func (a *Agent) takeSamples(f *fetch) {
 		}
 		sample := newest[0]
 		newest = newest[1:]
+		if listed := f.listed[e.Series]; listed != nil {
+			sample, last, age, allowed = listed, listed, f.arrived.Sub(listed.Taken), freshness.NeverServed
+		}
 		if sample != nil && sample != last {
 			last, age = sample, f.arrived.Sub(sample.Taken)
 			allowed = maxAge + f.blockedTotal - sample.BlockedBefore // while pmcd was blocked, no newer one was possible
@@ -145,7 +155,7 @@ func (a *Agent) serveMetric(f *fetch, e *entry) {
 	case f.client.container: // the samples are those of the host
 		f.reply.Fail(e.id, pdu.ErrNoContainer)
 	case e.Series.Constant(): // made of constants, and of functions over time
-		a.writeValues(f, e, a.evaluate(f.snapshot, a.constantHistory(e), m, a.windowResults(f, e)))
+		a.writeValues(f, e, a.evaluate(f.snapshot, m, f.inputs(a.constantHistory(e), a.windowResults(f, e))))
 	case e.Stale:
 		a.extendCursor(f, e)
 		a.figures.Stale.Add(1)
@@ -155,7 +165,7 @@ func (a *Agent) serveMetric(f *fetch, e *entry) {
 		a.figures.Repeated.Add(1)
 		f.reply.Fail(e.id, 0)
 	default:
-		a.writeValues(f, e, a.evaluate(f.snapshot, e.Samples, m, a.windowResults(f, e)))
+		a.writeValues(f, e, a.evaluate(f.snapshot, m, f.inputs(e.Samples, a.windowResults(f, e))))
 	}
 }
 
@@ -201,11 +211,13 @@ func (a *Agent) extendCursor(f *fetch, e *entry) {
 	}
 }
 
-// evaluate computes a metric from samples, newest first, and the results of functions over time.
-func (a *Agent) evaluate(
-	snap *reload.Snapshot, samples []*operand.Sample, m *reload.EntryState, windows *derived.Results,
-) *derived.Vector {
-	in := history.Inputs{Samples: samples, Names: a.names.Snapshot(), Windows: windows}
+// inputs returns what a metric is computed from: samples, newest first, and the results of functions over time.
+func (f *fetch) inputs(samples []*operand.Sample, windows *derived.Results) history.Inputs {
+	return history.Inputs{Samples: samples, Names: f.names, Windows: windows}
+}
+
+// evaluate computes a metric.
+func (a *Agent) evaluate(snap *reload.Snapshot, m *reload.EntryState, in history.Inputs) *derived.Vector {
 	return a.evaluations.Value(m.Derived, snap.Set, in, &snap.PreparedEvaluation, &a.figures.Evaluations)
 }
 

@@ -1,18 +1,37 @@
 package agent
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"time"
 
 	"pmdaderived/internal/agent/freshness"
 	"pmdaderived/internal/agent/history"
+	"pmdaderived/internal/agent/operand"
+	"pmdaderived/internal/agent/reload"
+	"pmdaderived/internal/agent/sampler"
 	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/agent/upstream"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )
 
-// refreshGap is the age up to which listed groups are not computed again.
-const refreshGap = time.Second
+// listing has what the groups that a client has listed were computed from. The client's first fetch is answered from
+// the same, so that no value has an instance that the client does not know.
+type listing struct {
+	at        time.Time     // the first request for a list
+	blocked   time.Duration // fetch.blockedTotal then
+	snapshot  *reload.Snapshot
+	published *sampler.Published
+	names     *operand.InstanceSnapshot
+	samples   map[*upstream.Series]*operand.Sample // of all requests; only samples that were new enough to be served
+}
+
+// valid reports whether the listing is new enough for a fetch. Nil is not.
+func (l *listing) valid(s *reload.Snapshot, now time.Time, blocked time.Duration) bool {
+	return l != nil && l.snapshot == s && freshness.Served(now.Sub(l.at), freshness.AlwaysServed+blocked-l.blocked)
+}
 
 // findGroups finds an instance domain of groups, and reports whether its instances are visible to a client. If no
 // served definition says whether they are protected, they are visible only to clients with a user identifier.
@@ -36,7 +55,7 @@ func (a *Agent) listGroups(c pmda.Client, d pdu.InDom) ([]pdu.Instance, *served.
 	if err != nil || !visible {
 		return nil, g, err
 	}
-	a.refreshGroups(d)
+	a.refreshGroups(c, d)
 	return a.groups.Members(d), g, nil
 }
 
@@ -48,7 +67,7 @@ func (a *Agent) Instance(c pmda.Client, d pdu.InDom, id pdu.Inst, name string) (
 	}
 	found, ok := a.groups.Find(d, id, name)
 	if !ok && name != "" { // a client that requests a name may not have fetched yet
-		a.refreshGroups(d)
+		a.refreshGroups(c, d)
 		found, ok = a.groups.Find(d, id, name)
 	}
 	if !ok || !visible {
@@ -57,38 +76,74 @@ func (a *Agent) Instance(c pmda.Client, d pdu.InDom, id pdu.Inst, name string) (
 	return found, nil
 }
 
-// refreshGroups evaluates all metrics with groups of a domain from the newest samples, unless it has done so just
-// before. So a client that requests instances before values gets the present ones.
-func (a *Agent) refreshGroups(d pdu.InDom) {
-	now := a.options.Now()
-	if last, ok := a.groupsRefreshed[d]; ok && now.Sub(last) < refreshGap {
-		return
-	}
-	a.groupsRefreshed[d] = now
-	snap := a.snapshot.Load()
-	a.upstream.Drain()
-	results := snap.Results.Latest().Shared()
+// refreshGroups evaluates all metrics with groups of a domain from the newest samples. So a client that requests
+// instances before values gets the present ones. A client that has listed groups just before fetches from its listing:
+// the metrics are evaluated from this, too.
+func (a *Agent) refreshGroups(c pmda.Client, d pdu.InDom) {
+	now, snap := a.options.Now(), a.snapshot.Load()
+	_, blocked := a.upstream.Drain()
 	a.groups.SetTime(now)
 	a.evaluations.BeginFetch()
+	newest := &listing{
+		at: now, blocked: blocked, snapshot: snap, published: snap.Results.Latest(), names: a.names.Snapshot(),
+		samples: make(map[*upstream.Series]*operand.Sample),
+	}
+	first := a.listings[c]
+	if !first.valid(snap, now, blocked) {
+		a.dropListing(c)
+		first = newest
+		a.listings[c] = first
+	}
+	bytes := &a.contexts.sampleBytes
 	for i := range snap.EntryStates {
 		m := &snap.EntryStates[i]
 		if m.Derived == nil || m.Series == nil || !slices.Contains(m.Derived.Needs().Groups, d) {
 			continue
 		}
-		if m.Series.Constant() { // all of it is functions over time
-			a.evaluate(snap, a.constantSamples[:1], m, results)
-			continue
+		sample, _ := a.upstream.State(m.Series, now)
+		a.evaluateGroups(newest, m, sample, now)
+		if first != newest {
+			a.evaluateGroups(first, m, cmp.Or(first.samples[m.Series], sample), now)
 		}
-		newest, _ := a.upstream.State(m.Series, now)
-		if newest == nil {
-			continue
+		if first.samples[m.Series] == nil && sample != nil && bytes.Total < a.contexts.maxBytes/2 &&
+			freshness.Served(now.Sub(sample.Taken), freshness.AlwaysServed+blocked-sample.BlockedBefore) {
+			bytes.Add(sample)
+			first.samples[m.Series] = sample
+		}
+	}
+}
+
+// evaluateGroups evaluates a metric from a sample, as the first fetch of a client does.
+func (a *Agent) evaluateGroups(l *listing, m *reload.EntryState, sample *operand.Sample, now time.Time) {
+	samples := a.constantSamples[:1]
+	if !m.Series.Constant() { // else all of it is functions over time
+		if sample == nil {
+			return
 		}
 		var h history.History
-		a.advanceHistory(&h, m.OlderSamples+1, m.Series, newest, now.Sub(newest.Taken), freshness.NeverServed)
-		if len(h.Samples) > 0 {
-			a.evaluate(snap, h.Samples, m, results)
+		a.advanceHistory(&h, m.OlderSamples+1, m.Series, sample, now.Sub(sample.Taken), freshness.NeverServed)
+		samples = h.Samples
+		defer a.contexts.sampleBytes.Drop(samples...)
+	}
+	if len(samples) > 0 {
+		a.evaluate(l.snapshot, m, history.Inputs{Samples: samples, Names: l.names, Windows: l.published.Shared()})
+	}
+}
+
+// dropListing drops the listing of a client.
+func (a *Agent) dropListing(c pmda.Client) {
+	if l := a.listings[c]; l != nil {
+		a.contexts.sampleBytes.Drop(slices.Collect(maps.Values(l.samples))...)
+		delete(a.listings, c)
+	}
+}
+
+// dropOldListings drops the listings of clients that have not fetched.
+func (a *Agent) dropOldListings(now time.Time) {
+	for c, l := range a.listings {
+		if now.Sub(l.at) > freshness.LookupTime {
+			a.dropListing(c)
 		}
-		a.contexts.sampleBytes.Drop(h.Samples...)
 	}
 }
 

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -11,7 +12,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/agent/freshness"
+	"pmdaderived/internal/agent/operand"
 	"pmdaderived/pdu"
+	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi/pmapitest"
 	"pmdaderived/pmda/pmdatest"
 )
@@ -296,4 +300,123 @@ func TestLabelsThatCannotBeHad(t *testing.T) {
 	assert.Empty(t, h.fetch(h.id("derived.k"))[0].Values)
 	problems := h.problems()
 	assert.Contains(t, problems[1], "labels: "+pdu.ErrNoLabels.Error())
+}
+
+// instanceNames answers look-ups of the instances of binDom.
+type instanceNames struct {
+	operand.MetadataSource
+	all []pdu.Instance
+}
+
+func (n *instanceNames) Instances(context.Context, pdu.InDom) ([]pdu.Instance, error) {
+	return n.all, nil
+}
+func (*instanceNames) Err() error { return nil }
+
+// learn sets the names of the instances of binDom, as if they had been looked up.
+func (b *bench) learn(names ...string) {
+	b.tb.Helper()
+	source := &instanceNames{}
+	for i, name := range names {
+		source.all = append(source.all, pdu.Instance{ID: pdu.Inst(i + 1), Name: name})
+	}
+	needed := operand.InDomNeeds{}
+	needed.Add(binDom)
+	require.NoError(b.tb, b.agent.names.LookUp(b.tb.Context(), source, needed, []pdu.InDom{binDom}, nil))
+}
+
+// store gives all series, and the tick that is due, a sample of up.text and up.bin, which is 1 for each instance.
+func (b *bench) store(texts ...string) {
+	b.tb.Helper()
+	b.agent.sampler.RunDue(b.now)
+	number, text := pdu.ValueSet{PMID: binID}, pdu.ValueSet{PMID: binTextID, Format: pdu.Block}
+	for i, s := range texts {
+		number.Values = append(number.Values, pdu.Int32Value(pdu.Inst(i+1), 1))
+		text.Values = append(text.Values, pdu.StringValue(pdu.Inst(i+1), s))
+	}
+	b.agent.upstream.RetainNext(true, b.site.before.Series...)
+	for _, s := range b.site.before.Series {
+		var sets []pdu.ValueSet
+		for _, d := range s.Operands() {
+			sets = append(sets, map[pdu.PMID]pdu.ValueSet{binID: number, binTextID: text}[d.PMID])
+		}
+		asked := operand.NewList(s.Operands()...)
+		b.agent.upstream.Store(sampleOf(b.maker, result(b.tb, b.now, sets...), b.now, b.now, asked), s)
+	}
+	b.agent.sampler.RunDue(b.now.Add(10 * ms))
+}
+
+// list returns the groups that a client is told.
+func (b *bench) list(c pmda.Client) (names []string) {
+	b.tb.Helper()
+	all, err := b.agent.Instances(c, groupDom)
+	require.NoError(b.tb, err)
+	for _, in := range all {
+		names = append(names, in.Name)
+	}
+	return names
+}
+
+// groups returns the groups with values that a fetch of the metric g returns.
+func (b *bench) groups(c pmda.Client) (names []string) {
+	b.tb.Helper()
+	for _, v := range b.fetch(c, 0, "g")[0].Values {
+		in, ok := b.agent.groups.Find(groupDom, v.Inst, "")
+		require.True(b.tb, ok)
+		names = append(names, in.Name)
+	}
+	return names
+}
+
+// A client that lists groups and then fetches gets no group that it was not told, whatever comes in between: a sample,
+// the name of an instance, or a tick of a function over time. Each list has the newest groups.
+func TestFirstFetchHasTheListedGroups(t *testing.T) {
+	for name, row := range map[string]struct {
+		definition string
+		more       func(*bench)
+	}{
+		"sample":           {"count(up.bin) by (up.text)", func(b *bench) { b.store("one", "two") }},
+		"sample of a rate": {"count(rate(instant(up.bin))) by (up.text)", func(b *bench) { b.store("one", "two") }},
+		"name":             {"count(up.bin) by (/(.*)/)", func(b *bench) { b.learn("one", "two") }},
+		"tick": {`count(max_sample(up.bin, "5s", "500ms")) by (/(.*)/)`, func(b *bench) {
+			b.learn("one", "two")
+			b.store("", "")
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, conf())
+			b.site.catalog["up.text"] = pdu.Desc{PMID: binTextID, Type: pdu.TypeString, InDom: binDom, Sem: pdu.SemInstant}
+			b.serve(conf("g = "+row.definition, "all = up.bin"))
+			b.learn("one")
+			b.store("one", "one")
+			b.pass(500 * ms)
+			b.store("one", "one")
+			old, all := []string{"one"}, []string{"one", "two"}
+			assert.Equal(t, old, b.groups(1), "a client that goes on")
+			for c := range pmda.Client(4) {
+				assert.Equal(t, old, b.list(c))
+			}
+			b.pass(500 * ms)
+			row.more(b)
+			assert.Equal(t, all, b.list(5), "no list is kept")
+
+			assert.Equal(t, old, b.groups(0))
+			assert.Equal(t, all, b.groups(0), "the second fetch")
+			assert.Equal(t, all, b.groups(1))
+			assert.Equal(t, all, b.list(2))
+			assert.Equal(t, old, b.groups(2), "the first list counts")
+			b.pass(freshness.AlwaysServed + 1)
+			b.store("one", "two")
+			assert.Equal(t, all, b.groups(3), "the list is too old")
+			assert.Equal(t, all, b.groups(4))
+
+			b.agent.EndContext(5)
+			assert.Empty(t, b.agent.listings)
+			bytes := b.agent.contexts.sampleBytes
+			b.list(6)
+			b.agent.Before(7, pdu.KindFetch, b.now.Add(freshness.LookupTime+1))
+			assert.Empty(t, b.agent.listings)
+			assert.Equal(t, bytes, b.agent.contexts.sampleBytes)
+		})
+	}
 }

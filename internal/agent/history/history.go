@@ -41,7 +41,7 @@ func (h *History) Advance(
 		} else {
 			bytes.Drop(h.Samples[len(h.Samples)-1])
 		}
-		bytes.add(newest)
+		bytes.Add(newest)
 		copy(h.Samples[1:], h.Samples)
 		h.Samples[0] = newest
 	default:
@@ -52,7 +52,7 @@ func (h *History) Advance(
 
 // restart drops all samples and starts again with the newest one.
 func (h *History) restart(newest *operand.Sample, bytes *SampleBytes) {
-	bytes.add(newest)
+	bytes.Add(newest)
 	bytes.Drop(h.Samples...)
 	h.Samples = append(h.Samples[:0], newest)
 }
@@ -75,26 +75,27 @@ func (h *History) Backfill(retained []*operand.Sample, depth int, interval, maxG
 		}
 		if gap >= interval {
 			h.Samples = append(h.Samples, older)
-			bytes.add(older)
+			bytes.Add(older)
 			last = older
 		}
 	}
 	if len(h.Samples) == 1 && oldest != nil {
 		h.Samples = append(h.Samples, oldest)
-		bytes.add(oldest)
+		bytes.Add(oldest)
 	}
 }
 
-// SampleBytes counts the bytes of the samples in all histories. A sample that several histories have counts once.
+// SampleBytes counts the bytes of the samples in all histories and listings. A sample that several have counts once.
 type SampleBytes struct{ Total int }
 
-func (b *SampleBytes) add(s *operand.Sample) {
+// Add adds a sample that is kept.
+func (b *SampleBytes) Add(s *operand.Sample) {
 	if s.Holders++; s.Holders == 1 {
 		b.Total += s.Size
 	}
 }
 
-// Drop subtracts samples that a history has no more.
+// Drop subtracts samples that are kept no more.
 func (b *SampleBytes) Drop(samples ...*operand.Sample) {
 	for _, s := range samples {
 		if s.Holders--; s.Holders == 0 {
