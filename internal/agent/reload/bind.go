@@ -93,13 +93,15 @@ func (r *Reloader) rebind(ctx context.Context, scope lookupScope) error {
 	}
 	if scope != lookUpNothing { // now, since a client that sees it expects the new operands
 		r.options.Figures.Connected.Store(r.session != 0)
-		r.logUnusedNodes(ctx, snap)
 	}
 	r.options.Instances.DropUnneeded(needed) // not those of before: a fetch may still use that snapshot
 	r.options.Upstream.SetSeries(snap.Series, snap.OlderSamples)
 	r.announceChanges(snap, before)
 	snap.Report(r.log, before.Snapshot, len(r.config.Failures))
 	r.saveIdentities()
+	if scope != lookUpNothing {
+		r.logUnusedNodes(ctx, snap)
+	}
 	if scope == lookUpEverything {
 		// With thousands of definitions the garbage of a lookup is a quarter of the memory of the process.
 		debug.FreeOSMemory()
