@@ -106,3 +106,29 @@ func TestNewGroupIsKnownToTools(t *testing.T) {
 		assert.Regexp(t, `"`+key+`y"\] value 1\n(.*\n)*.*"`+key+`y"\] labels .*"text":"`+key+`y"`, out)
 	}
 }
+
+// Groups with more names than one list may have: a request for all of them fails at once, whoever asks. Values, and
+// look-ups of one group, go on.
+func TestListOfGroupsThatIsTooLong(t *testing.T) {
+	p, change := startKeyed(t, "g = count(keyed.one) by (keyed.text)")
+	keys := make([]string, 9000)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("%05d%s", i, strings.Repeat("x", 1000))
+	}
+	change(keys...)
+	client := dial(t, p)
+	id := must(client.LookupNames(t.Context(), []string{"derived.g"}))(t)[0].PMID
+	var values []pdu.Value
+	require.NoError(t, until(20*time.Second, func() bool {
+		res := must(client.Fetch(t.Context(), []pdu.PMID{id}))(t)
+		values = res.Sets[0].Values
+		return len(values) == len(keys)
+	}))
+	d := must(client.Descs(t.Context(), []pdu.PMID{id}))(t)[0].Desc.InDom
+	_, err := client.Instances(t.Context(), d)
+	assert.ErrorIs(t, err, pdu.ErrTooBig)
+	_, err = client.Labels(t.Context(), uint32(d), pdu.LabelInstances)
+	assert.ErrorIs(t, err, pdu.ErrTooBig)
+	assert.Equal(t, values[7].Inst, must(client.InstanceID(t.Context(), d, keys[7]))(t))
+	assert.Contains(t, printed(t, p, "pmval", "-s", "1", "-i", keys[7], "derived.g"), "\n          1 \n")
+}

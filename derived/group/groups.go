@@ -211,6 +211,18 @@ func (g *Groups) Members(d pdu.InDom) []pdu.Instance {
 	return all
 }
 
+// MemberBytes returns the length of the names of all Members.
+func (g *Groups) MemberBytes(d pdu.InDom) (sum int) {
+	n := g.domainGroups(d)
+	n.updateSeen()
+	for _, one := range n.byName {
+		if n.listed(one) {
+			sum += len(one.name)
+		}
+	}
+	return sum
+}
+
 // Find finds a group by its name, or, if that is empty, by its number. It need not be listed.
 func (g *Groups) Find(d pdu.InDom, id pdu.Inst, name string) (pdu.Instance, bool) {
 	n := g.domainGroups(d)

@@ -17,6 +17,9 @@ import (
 	"pmdaderived/pmda"
 )
 
+// maxListBytes bounds the names in a list of groups: pmcd serves nobody else while it passes the list on.
+const maxListBytes = 8 << 20
+
 // listing has what the groups that a client has listed were computed from. The client's first fetch is answered from
 // the same, so that no value has an instance that the client does not know.
 type listing struct {
@@ -55,7 +58,9 @@ func (a *Agent) listGroups(c pmda.Client, d pdu.InDom) ([]pdu.Instance, *served.
 	if err != nil || !visible {
 		return nil, g, err
 	}
-	a.refreshGroups(c, d)
+	if a.refreshGroups(c, d); a.groups.MemberBytes(d) > maxListBytes {
+		return nil, g, pdu.ErrTooBig
+	}
 	return a.groups.Members(d), g, nil
 }
 
