@@ -114,8 +114,8 @@ func (e *Evaluation) step(i int32) *column.Vector {
 	case opTop:
 		e.topK(i, s, c)
 	case opCount:
-		if e.sample(s.age) != nil {
-			c.setNumber(uint64(e.step(s.first).Len())) // 0 for an error
+		if a := e.step(s.first); a.Len() > 0 || e.isKnown(s, a) {
+			c.setNumber(uint64(a.Len())) // 0 for an error
 		}
 	case opDelta:
 		e.delta(i, s, c)
@@ -152,6 +152,9 @@ func (e *Evaluation) step(i int32) *column.Vector {
 		e.release(s.third)
 	case opRename:
 		e.renameGroups(i, s, c)
+	}
+	if c.v.Code >= 0 && c.v.Len() == 0 && s.op != opTernary {
+		s.takes(func(k int32) { c.v.Unknown = c.v.Unknown || e.step(k).Unknown })
 	}
 	if s.op > opNothing {
 		e.release(s.first)
@@ -280,9 +283,14 @@ func (e *Evaluation) aggregate(s *step, c *cell) {
 		e.registers.give(sorted)
 	case len(a.Bits) > 0:
 		c.setNumber(f.reduce(s.from, a.Bits, e.number(s)))
-	case f.ofNone && e.sample(s.age) != nil:
+	case f.ofNone && e.isKnown(s, a):
 		c.setNumber(0)
 	}
+}
+
+// isKnown reports whether the operand of an aggregate, which has no values, has none for lack of instances.
+func (e *Evaluation) isKnown(s *step, a *column.Vector) bool {
+	return e.sample(s.age) != nil && !a.Unknown
 }
 
 // number returns the number among the arguments of the step's function. If the function has none, the result means
@@ -310,7 +318,7 @@ func (e *Evaluation) zeroChange(i int32, s *step, c *cell) {
 }
 
 // changeOperands returns the values of the current sample and of the one before. A current error is the result. An
-// error before means that the result has no values.
+// error before means that the result has no values, and that they are unknown.
 func (e *Evaluation) changeOperands(s *step, c *cell) (now, before *column.Vector, ok bool) {
 	now, before = e.step(s.first), e.step(s.second)
 	switch {
@@ -318,6 +326,7 @@ func (e *Evaluation) changeOperands(s *step, c *cell) (now, before *column.Vecto
 		c.v.Code = now.Code
 		return nil, nil, false
 	case e.sample(s.age+1) == nil || before.Code < 0 || len(now.Bits) == 0 || len(before.Bits) == 0:
+		c.v.Unknown = before.Code < 0
 		return nil, nil, false
 	}
 	return now, before, true

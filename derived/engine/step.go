@@ -56,8 +56,8 @@ type step struct {
 	word    uint8         // see operator and function
 	key     group.KeyKind // of opGroup and opSpread: the source of the keys
 
-	// age is that of the sample that the step reads: 0 is the newest. opAggregate, opCount and opDefault have no values
-	// unless there is a sample of this age.
+	// age is that of the sample that the step reads: 0 is the newest. opDefault has no values unless there is a sample of
+	// this age, and opAggregate and opCount have none for an operand without values.
 	age uint8
 
 	typ  pdu.Type // of the result

@@ -13,6 +13,7 @@ func (e *Evaluation) ternary(i int32, s *step, c *cell) {
 	case guard.Code < 0:
 		c.v.Code = guard.Code
 	case len(guard.Bits) == 0:
+		c.v.Unknown = guard.Unknown
 	case s.setA:
 		e.selectPerInstance(i, c, guard, e.step(s.second), e.step(s.third))
 	case guard.Bits[0] != 0:
@@ -29,11 +30,11 @@ func (e *Evaluation) selectWhole(i int32, s *step, c *cell, chosen, other *colum
 	case chosen.Code < 0:
 		c.v.Code = chosen.Code
 	case !s.set || chosen.Insts != nil || chosen.Len() == 0:
-		c.v.Insts, c.v.Bits, c.v.Blobs = chosen.Insts, chosen.Bits, chosen.Blobs
+		c.v.Insts, c.v.Bits, c.v.Blobs, c.v.Unknown = chosen.Insts, chosen.Bits, chosen.Blobs, chosen.Unknown
 	case other.Code < 0:
 		c.v.Code = other.Code // the instances that would get the value are unknown
 	case c.v.Type.Numeric():
-		c.v.Insts = other.Insts
+		c.v.Insts, c.v.Unknown = other.Insts, other.Unknown
 		out, v := e.makeNumbers(i, c, other.Len()), chosen.Bits[0]
 		for k := range out {
 			out[k] = v
@@ -64,7 +65,7 @@ func (e *Evaluation) selectPerInstance(i int32, c *cell, guard, a, b *column.Vec
 		bits = e.makeNumbers(i, c, guard.Len())
 	}
 	m.ids = m.ids[:0]
-	failed := pdu.Code(0)
+	failed, unknown := pdu.Code(0), false
 	for k, id := range guard.Insts.IDs() {
 		v := b
 		if guard.Bits[k] != 0 {
@@ -76,6 +77,7 @@ func (e *Evaluation) selectPerInstance(i int32, c *cell, guard, a, b *column.Vec
 			failed = v.Code
 			continue
 		case at < 0:
+			unknown = unknown || v.Unknown
 			continue
 		case numeric:
 			bits[len(m.ids)] = v.Bits[at]
@@ -88,7 +90,7 @@ func (e *Evaluation) selectPerInstance(i int32, c *cell, guard, a, b *column.Vec
 	c.v.Bits = nil
 	switch {
 	case len(m.ids) == 0:
-		c.v.Code = failed
+		c.v.Code, c.v.Unknown = failed, unknown && failed == 0
 		return
 	case len(m.ids) == guard.Len():
 		c.v.Insts = guard.Insts
