@@ -1,6 +1,7 @@
 package column
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"pmdaderived/pdu"
@@ -35,6 +36,30 @@ func (s *InstSet) IDs() []pdu.Inst {
 
 // Len returns the number of instances.
 func (s *InstSet) Len() int { return len(s.ids) }
+
+// Union returns the set of the instances of s and t. It is s itself if both are equal, and t if s is t without some
+// instances. Nil is an empty set.
+func (s *InstSet) Union(t *InstSet) *InstSet {
+	same := 0 // of s, in the order of t
+	for _, id := range t.IDs() {
+		if same < len(s.IDs()) && s.ids[same] == id {
+			same++
+		}
+	}
+	switch same {
+	case len(t.IDs()):
+		return s
+	case len(s.IDs()):
+		return t
+	}
+	ids := slices.Clone(t.ids)
+	for k, id := range s.ids {
+		if t.Near(id, k) < 0 {
+			ids = append(ids, id)
+		}
+	}
+	return NewInstSet(ids)
+}
 
 // Index returns the position of an instance, of its first occurrence if there are several, or -1.
 // Safe for concurrent use.

@@ -25,6 +25,18 @@ func TestIndex(t *testing.T) {
 	}
 }
 
+// A union is one of its operands where that is easy to see, so that most need no memory.
+func TestUnion(t *testing.T) {
+	some, all, none := NewInstSet([]pdu.Inst{5, 1}), NewInstSet([]pdu.Inst{5, 9, 1}), (*InstSet)(nil)
+	assert.Same(t, all, some.Union(all))
+	assert.Same(t, all, none.Union(all))
+	assert.Same(t, all, all.Union(none))
+	assert.Same(t, some, some.Union(NewInstSet(some.IDs())))
+	assert.Nil(t, none.Union(none))
+	assert.Equal(t, []pdu.Inst{2, 5, 1}, some.Union(NewInstSet([]pdu.Inst{2, 5})).IDs())
+	assert.Equal(t, []pdu.Inst{5, 1, 9}, all.Union(some).IDs())
+}
+
 // A join has every instance of the first set that the second has, in the order of the first, and the
 // places of its value in both.
 func TestJoin(t *testing.T) {

@@ -347,7 +347,7 @@ func instancesOp(n *check.Node) stepOp {
 
 // addInstances returns a step whose instances are those for which n could have a value: those that its operands share,
 // even if a rate has no earlier sample. Its numbers mean nothing. default(x, y) needs it, as y stands for missing
-// values of x.
+// values of x, and so do windows, as they have earlier values of these instances.
 func (c *compiler) addInstances(n *check.Node, age uint8) int32 {
 	of := n
 	for of.Other != nil {

@@ -24,9 +24,10 @@ type Window struct {
 	Desc    pdu.Desc      // of the result; its PMID is pdu.NoPMID
 	Grouped bool          // the instances are groups
 
-	expr  syntax.Expr // the operand
-	root  int32       // the step of the operand
-	needs Needs
+	expr      syntax.Expr // the operand
+	root      int32       // the step of the operand
+	instances int32       // the step that Instances needs
+	needs     Needs
 }
 
 // Needs returns what the operand needs of a sample; read-only.
@@ -53,7 +54,11 @@ func (c *compiler) addWindow(e *syntax.Call, n *check.Node) int32 {
 	x := n.Kids[0]
 	span, every := e.Window()
 	w := &Window{
-		Func: e.Func, Span: int64(span / every), Every: every, Type: x.Type, Desc: n.Desc, expr: e.X(), root: c.addTree(x, 0),
+		Func: e.Func, Span: int64(span / every), Every: every, Type: x.Type, Desc: n.Desc, expr: e.X(),
+	}
+	w.root = c.addTree(x, 0)
+	if w.instances = w.root; x.InDom != pdu.NoInDom {
+		w.instances = c.addInstances(x, 0)
 	}
 	if number := e.Number(); number != nil {
 		w.Number = number.Float
@@ -68,7 +73,7 @@ func (c *compiler) addWindow(e *syntax.Call, n *check.Node) int32 {
 	w.Desc.PMID = pdu.NoPMID
 	_, w.Grouped = c.set.groupDomains[n.InDom]
 	w.needs = c.collectNeeds(w.root, x)
-	c.users[w.root] = many
+	c.users[w.root], c.users[w.instances] = many, many
 	c.program.windows = append(c.program.windows, w)
 	return int32(len(c.program.windows) - 1)
 }
@@ -114,6 +119,10 @@ func (e *Evaluation) SetResults(r *Results) { e.results = r }
 
 // Operand returns the values of the operand of a window, as Value does for a metric.
 func (e *Evaluation) Operand(w *Window) *column.Vector { return e.step(w.root) }
+
+// Instances returns the instances for which the operand of a window could have a value: those that its own operands
+// share. Nil: it is singular, or they are unknown.
+func (e *Evaluation) Instances(w *Window) *column.InstSet { return e.step(w.instances).Insts }
 
 // windowValues returns the result of a window. Groups get the numbers that they have in e.
 func (e *Evaluation) windowValues(s *step, at *slot) *column.Vector {

@@ -56,6 +56,17 @@ func TestFunctionsOverTime(t *testing.T) {
 	assert.EqualValues(t, 1, f.WindowGaps.Load())
 }
 
+// A value that is not finite does not count, and nothing else happens. A window without values is no error.
+func TestTicksWithoutValues(t *testing.T) {
+	b := newBench(t, conf(`n = max_sample(1 / (instant(up.count) - 1), "6s")`))
+	want := []string{"1", "1", "1", "1", "1", "1", "0.5", "no value", "no value", "1"}
+	for i, n := range []uint64{2, 3, 1, 1, 1, 1, 1, 1, 1, 2} {
+		b.tick(n)
+		assert.Equal(t, want[i], b.value(1, 0, "n"), "tick %d", i)
+	}
+	assert.Zero(t, b.agent.figures.WindowGaps.Load())
+}
+
 // A late sample is not used; after four gaps there is no value.
 func TestTickWithoutSample(t *testing.T) {
 	b := newBench(t, conf(`n = sum_sample(instant(up.count), "10s")`))

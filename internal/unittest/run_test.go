@@ -120,7 +120,7 @@ g = last_sample(ncpu, "3s")`, "given ncpu 9 1 4 1\n fetches 3s\n expect a 1\n ex
 			"100, \"3s\")", "given ncpu 1 5 2 3 1 4\n expect x 1 1 2 3 2 3\n expect y 1 5 5 5 3 4"},
 		{
 			"slopes of a window", `x = slope_sample(ncpu, "6s", "2s")`,
-			"interval 2\n given ncpu 10 20 40 80 _ 100\n expect x _ 5 7.5 15 15 5",
+			"interval 2\n given ncpu 10 20 40 80 _ 100\n expect x _ 5 7.5 15 20 5",
 		},
 		{
 			"what a slope foretells", "x = free + slope_sample(free, \"3s\") * mkconst(4, units=\"min\")\ny = " +
@@ -143,6 +143,32 @@ g = last_sample(ncpu, "3s")`, "given ncpu 9 1 4 1\n fetches 3s\n expect a 1\n ex
 		{
 			"a window of rates", `x = max_sample(rate(total), "2s")`,
 			"given total[sda] 0 10 40 50 60\n expect x[sda] PM_ERR_AGAIN 10 30 30 10",
+		},
+		{
+			"a window whose newest value is not finite", `x = max_sample(temp, "9s")
+y = sum_sample(ncpu / total, "9s")
+z = min_sample(temp)`,
+			`metric total U64 instant 60.1
+ given temp 1 2 nan inf nan nan nan
+ given ncpu 1...
+ given total[sda] 1 1 0...
+ given total[sdb] 1...
+ expect x 1 2 2 2 2 2 2
+ expect y[sda] 1 2 2 2 2 2 2
+ expect y[sdb] 1 2 3 4 5 6 7
+ expect z 1 2 _...`,
+		},
+		{
+			"a window of what is empty", `x = max_sample(total, "3s")
+y = sum_sample(max(total), "3s")
+z = count_sample(topk_inst(total, 1))
+u = sum_sample(rate(reads), "3s")`,
+			`metric total U64 instant 60.1
+ given total[sda] _ _ _ _ _ 5 _ _ _ _ _
+ expect x[sda] _ _ _ _ _ 5 _ _ _ _ _
+ expect y _ _ _ _ _ 5 5 5 _ _ _
+ expect z[sda] _ _ _ _ _ 1 _ _ _ _ _
+ expect u PM_ERR_AGAIN _x10`,
 		},
 		{"a client that fetches seldom", `x = max_sample(ncpu, "10s")
 y = delta(reads)`, "given ncpu 1x4 8 1x5 2\n given reads[sda] 0+1x11\n fetches 4s 10s\n expect x 8 8\n expect y[sda] _ 6"},

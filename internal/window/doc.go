@@ -23,9 +23,10 @@
 // the values of each instance in order, and a slope goes through all values for each result.
 //
 //	event                            effect on the window
-//	a tick fails, or is missing      none: the window ends at the last tick with values
+//	a tick fails, or is missing      none: the window ends at the last tick that did not
 //	an instance is missing           it is not in the result; in a domain of groups it is, as long as it is in the window
-//	a number is not finite           as if it were missing
+//	a number is not finite           it does not count, but its instance is there
+//	the operand has no values        the window moves on, and has the values of earlier ticks
 //	ticks are numbered anew          the window restarts, if the number is not larger
 //	the connection was lost          values stay; delta() and rate() have no value once
 //	a counter wraps                  its delta() is negative, and its rate() has no value; counters themselves are refused

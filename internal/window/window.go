@@ -20,7 +20,9 @@ type Window struct {
 	front      []run   // newest run first
 	back       []run   // oldest run first
 	newestTick int64   // valid if newest is set
-	newest     *layout // layout of the newest tick; nil: there is no tick
+	newest     *layout // layout of the values of the newest tick; nil: there is no tick
+
+	insts *derived.InstSet // the instances of the newest tick, also those without a value; nil: singular, or none
 
 	inFront, inBack parts // parts of the front and of the back, by slot
 
@@ -80,19 +82,23 @@ func New(of *derived.Window) *Window {
 // window restarts with it.
 func (w *Window) Add(tick int64, v *derived.Vector) {
 	if v.Code >= 0 {
-		w.add(tick, v.OnlyFinite())
+		w.add(tick, v.OnlyFinite(), v.Insts)
 	}
 }
 
-// add does the same for numbers that are all finite.
-func (w *Window) add(tick int64, v *derived.Vector) {
+// add does the same for numbers that are all finite. insts has their instances and those without a value at this tick,
+// of which the window has earlier values.
+func (w *Window) add(tick int64, v *derived.Vector, insts *derived.InstSet) {
 	if w.newest != nil && tick <= w.newestTick {
 		w.Restart()
 	}
-	w.newestTick = tick
+	w.newestTick, w.insts = tick, insts
 	w.expire()
 	if w.newest == nil || w.newest.insts != v.Insts || len(w.newest.slots) != len(v.Bits) {
 		w.newest = w.layoutOf(v)
+	}
+	if len(v.Bits) == 0 {
+		return
 	}
 	words := w.appendTick(tick)
 	w.fn.toWords(w.valueType, words, v.Bits)
@@ -151,8 +157,11 @@ func (w *Window) Value() *derived.Vector {
 		return &derived.Vector{Code: pdu.ErrAgain}
 	}
 	of := w.newest
-	if w.union && of.insts != nil {
+	switch {
+	case w.union:
 		of = w.layoutOfAll()
+	case w.insts != of.insts || len(of.slots) == 0:
+		of = w.layoutOfInstances()
 	}
 	v := &derived.Vector{Type: w.resultType, Insts: of.insts, Bits: make([]uint64, len(of.slots))}
 	switch w.fn {
@@ -306,6 +315,24 @@ func (w *Window) layoutOfAll() *layout {
 		}
 	}
 	return w.unionLayout
+}
+
+// layoutOfInstances returns the layout of the instances of the newest tick that have values.
+func (w *Window) layoutOfInstances() *layout {
+	m := &layout{}
+	if s, ok := w.slotByInst[pdu.NoInst]; ok { // singular
+		m.slots = []int32{s}
+	}
+	var ids []pdu.Inst
+	for _, id := range w.insts.IDs() {
+		if s, ok := w.slotByInst[id]; ok {
+			ids, m.slots = append(ids, id), append(m.slots, s)
+		}
+	}
+	if len(ids) > 0 {
+		m.insts = derived.NewInstSet(ids)
+	}
+	return m
 }
 
 // buffer returns room for n words. It reuses the spare memory if that has about the right size.

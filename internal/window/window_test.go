@@ -143,7 +143,7 @@ func TestGaps(t *testing.T) {
 	w.Add(4, doubles(nil, 4))
 	assert.Equal(t, []float64{6}, numbers(w.Value()), "ticks 2 and 4 of the three")
 	w.Add(5, doubles(nil, math.Inf(1)))
-	assert.Empty(t, w.Value().Bits, "what is not finite is no value")
+	assert.Equal(t, []float64{4}, numbers(w.Value()), "what is not finite does not count, and others do")
 	w.Add(6, doubles(nil, 6))
 	assert.Equal(t, []float64{10}, numbers(w.Value()))
 	w.Add(1000, doubles(nil, 7))
@@ -286,7 +286,7 @@ func (m *model) add(tick int64, v *derived.Vector) {
 	if n := len(m.ticks); n > 0 && tick <= m.ticks[n-1] {
 		m.ticks, m.all = nil, nil
 	}
-	m.ticks, m.all = append(m.ticks, tick), append(m.all, v.OnlyFinite())
+	m.ticks, m.all = append(m.ticks, tick), append(m.all, v)
 }
 
 // value returns the instances of the result and their numbers.
@@ -296,23 +296,28 @@ func (m *model) value() (with []pdu.Inst, result []float64) {
 	values := map[pdu.Inst][]timed{} // oldest first
 	for i, v := range m.all {
 		if m.span == 0 || m.ticks[i] > m.ticks[newest]-m.span {
+			v = v.OnlyFinite()
 			for k, b := range v.Bits {
 				values[v.At(k)] = append(values[v.At(k)],
 					timed{float64(m.ticks[i] - m.ticks[newest]), m.typ.Float64(b)})
 			}
 		}
 	}
-	if m.own && m.all[newest].Insts != nil {
+	switch {
+	case m.own:
 		for id := range values {
 			ids = append(ids, id)
 		}
 		slices.Sort(ids)
-	} else {
-		for k := range m.all[newest].Bits {
-			ids = append(ids, m.all[newest].At(k))
-		}
+	case m.all[newest].Insts == nil:
+		ids = []pdu.Inst{pdu.NoInst}
+	default:
+		ids = m.all[newest].Insts.IDs()
 	}
 	for _, id := range ids {
+		if len(values[id]) == 0 {
+			continue
+		}
 		if x := m.of(values[id]); !math.IsNaN(x) {
 			with, result = append(with, id), append(result, x)
 		}

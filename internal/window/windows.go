@@ -111,8 +111,8 @@ func (ws *Windows) Has(i int, tick int64) bool {
 	return ok && newest == tick
 }
 
-// Add gives a window the sample of a tick, and reports whether the tick has values. If goesOn is false, the sample does
-// not continue the one before, and delta() and rate() have no value once.
+// Add gives a window the sample of a tick, and reports whether the tick counts: its operand has no error, and enough
+// samples. If goesOn is false, the sample does not continue the one before, and delta() and rate() have no value once.
 func (ws *Windows) Add(i int, tick int64, s derived.Sample, goesOn bool) bool {
 	w := &ws.entries[i]
 	if !goesOn {
@@ -126,18 +126,20 @@ func (ws *Windows) Add(i int, tick int64, s derived.Sample, goesOn bool) bool {
 		ws.evaluated = w.history
 		ws.eval.Reset(w.history...)
 	}
-	v := ws.eval.Operand(w.Window).OnlyFinite()
+	v := ws.eval.Operand(w.Window)
 	switch {
 	case v.Code < 0:
 		w.history = former // the next sample is compared with the last one that had values
 		ws.miss(w, tick, v.Code)
 		return false
-	case v.Len() == 0: // such as the first value of a rate
+	case v.Len() == 0 && n <= w.Needs().History: // such as the first value of a rate
 		ws.miss(w, tick, pdu.ErrAgain)
 		return false
 	}
+	insts := v.Insts.Union(ws.eval.Instances(w.Window))
+	v = v.OnlyFinite()
 	ws.fullSize -= w.fullSize
-	w.fullSize = (int(w.shared.span) + len(w.since)) * v.Len()
+	w.fullSize = (int(w.shared.span) + len(w.since)) * max(v.Len(), len(insts.IDs()))
 	if w.tooLarge = ws.fullSize+w.fullSize > ws.MaxValues; w.tooLarge {
 		w.fullSize = 0
 		w.shared.Restart()
@@ -146,9 +148,9 @@ func (ws *Windows) Add(i int, tick int64, s derived.Sample, goesOn bool) bool {
 		return false
 	}
 	ws.fullSize += w.fullSize
-	w.shared.add(tick, v)
+	w.shared.add(tick, v, insts)
 	for _, all := range w.since {
-		all.add(tick, v)
+		all.add(tick, v, insts)
 	}
 	if w.tickHasValues = w.since != nil; !w.tickHasValues {
 		w.result = w.shared.Value()
