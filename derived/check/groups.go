@@ -12,7 +12,7 @@ func (c *checker) setGroups(n *Node, e *syntax.Call) *Error {
 	if x.InDom == pdu.NoInDom {
 		return c.errorAt(e, RuleGroupSingular, callText(e))
 	}
-	made := &GroupKey{By: e.By}
+	made := &GroupKey{By: e.By, Over: x}
 	if key := e.By.Metric(); key != nil {
 		var err *Error
 		if made.Metric, err = c.name(key); err != nil {

@@ -296,10 +296,20 @@ func (c *compiler) addPaired(n *check.Node, i int, at int32, tree func(*check.No
 	case check.PairWithRightGroups:
 		s.op, s.domain, s.age = opSpread, k.InDom, age
 		c.setKey(&s, k.Key, age)
-		over := slices.IndexFunc(n.Kids, func(k *check.Node) bool {
-			return k.InDom != pdu.NoInDom && !k.Empty && c.set.checked.Pairing(n, k) == check.PairByInstance
-		})
-		s.third = tree(n.Kids[over], age)
+		_, selects := n.Expr.(*syntax.Ternary)
+		s.third = -1
+		for _, k := range n.Kids {
+			switch {
+			case k.InDom == pdu.NoInDom || k.Empty || c.set.checked.Pairing(n, k) != check.PairByInstance:
+			case s.third < 0:
+				s.third = tree(k, age)
+			case selects && i == 0: // a guard may select values of either operand
+				s.third = c.addInstancesOf(ofEither, s.third, tree(k, age))
+			}
+		}
+		if selects { // the other operand does not matter where it is not selected
+			s.third = c.addInstancesOf(ofKnown, s.third, tree(k.Key.Over, age))
+		}
 	default:
 		return at
 	}
@@ -371,10 +381,7 @@ func (c *compiler) addInstances(n *check.Node, age uint8) int32 {
 			case at < 0:
 				at = c.addPaired(of, i, c.addInstances(k, age), c.addInstances, age)
 			default:
-				at = c.add(step{
-					op: opBool, word: uint8(syntax.And), typ: pdu.TypeU32, set: true, setA: true, setB: true,
-					first: at, second: c.addPaired(of, i, c.addInstances(k, age), c.addInstances, age),
-				})
+				at = c.addInstancesOf(ofBoth, at, c.addPaired(of, i, c.addInstances(k, age), c.addInstances, age))
 			}
 		}
 		if at < 0 {
@@ -383,6 +390,11 @@ func (c *compiler) addInstances(n *check.Node, age uint8) int32 {
 	}
 	c.instancesOf[treeAt{of, age}] = at
 	return at
+}
+
+// addInstancesOf adds a step with instances of two steps.
+func (c *compiler) addInstancesOf(of instancesOf, a, b int32) int32 {
+	return c.add(step{op: opInstances, word: uint8(of), typ: pdu.TypeU32, set: true, first: a, second: b})
 }
 
 // setKey sets the fields of s from which grouping takes the keys.

@@ -1,13 +1,15 @@
 package engine
 
 import (
+	"cmp"
+
 	"pmdaderived/derived/column"
 )
 
 // defaultValues takes the values of the first operand that are finite, and those of the second one for all other
 // instances. The result has the instances of the third operand, all that the first one could have; without these it has
 // the instances of the first operand. It also has those of the second if that is a set. If an error is taken for an
-// instance, the error is the result.
+// instance, or because no instance is known, the error is the result.
 func (e *Evaluation) defaultValues(i int32, s *step, c *cell) {
 	x := e.step(s.first)
 	switch {
@@ -25,9 +27,12 @@ func (e *Evaluation) defaultValues(i int32, s *step, c *cell) {
 		c.setOne(y, 0, nil)
 		return
 	}
-	first, second := x.Insts, x.Insts
-	if within := e.step(s.third); within.Code >= 0 && within.Insts != nil {
+	first, second, code := x.Insts, x.Insts, min(0, y.Code)
+	switch within := e.step(s.third); {
+	case within.Insts != nil && (within.Code >= 0 || len(x.Bits) == 0):
 		first = within.Insts
+	case len(x.Bits) == 0:
+		code = cmp.Or(min(0, within.Code), code)
 	}
 	if s.setB {
 		second = y.Insts
@@ -61,10 +66,49 @@ func (e *Evaluation) defaultValues(i int32, s *step, c *cell) {
 	}
 	switch c.v.Bits = out[:len(m.ids)]; {
 	case len(m.ids) == 0:
-		c.v.Code = min(y.Code, 0)
+		c.v.Code = code
 	case all && len(m.ids) == len(first.IDs()):
 		c.v.Insts = first
 	default:
 		c.v.Insts = m.collectedSet()
+	}
+}
+
+// instances finds the instances of two operands that the step wants. Its numbers mean nothing. An operand whose instances
+// are unknown because of an error does not count. The error is the result if no instance is known. It is returned beside
+// the instances if they should be those of both.
+func (e *Evaluation) instances(i int32, s *step, c *cell) {
+	a, b := e.step(s.first), e.step(s.second)
+	c.v.Code = cmp.Or(min(0, a.Code), min(0, b.Code))
+	switch of := s.of(); {
+	case of == ofKnown && a.Code >= 0:
+		c.v.Code, c.v.Insts = 0, a.Insts
+	case of == ofKnown:
+		c.v.Code, c.v.Insts = min(0, b.Code), b.Insts
+	case of == ofBoth && (a.Code >= 0 && a.Insts == nil || b.Code >= 0 && b.Insts == nil):
+		c.v.Code = 0 // there are none
+	case a.Insts == nil:
+		c.v.Insts = b.Insts
+	case b.Insts == nil || a.Insts == b.Insts:
+		c.v.Insts = a.Insts
+	default:
+		m := c.memory()
+		m.ids = m.ids[:0]
+		if of == ofEither {
+			m.ids = append(m.ids, a.Insts.IDs()...)
+			a, b = b, a
+		}
+		for k, id := range a.Insts.IDs() {
+			if (b.Insts.Near(id, k) < 0) == (of == ofEither) {
+				m.ids = append(m.ids, id)
+			}
+		}
+		c.v.Insts = m.collectedSet()
+	}
+	if s.of() == ofEither && c.v.Insts != nil {
+		c.v.Code = 0
+	}
+	if c.v.Code == 0 {
+		e.makeNumbers(i, c, len(c.v.Insts.IDs()))
 	}
 }

@@ -16,7 +16,7 @@ var stepNames = [...]string{
 	opCount: "count", opDelta: "delta", opRate: "rate", opUnchanged: "unchanged",
 	opPair: "pair", opTop: "top", opDefault: "default",
 	opScalar: "scalar", opSelect: "select", opMatch: "match", opTernary: "ternary",
-	opGroup: "group", opSpread: "spread", opRename: "rename",
+	opGroup: "group", opSpread: "spread", opRename: "rename", opInstances: "instances",
 }
 
 // disassemble lists the steps that compute a metric, one a line, operands before operators.

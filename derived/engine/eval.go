@@ -152,6 +152,9 @@ func (e *Evaluation) step(i int32) *column.Vector {
 		e.release(s.third)
 	case opRename:
 		e.renameGroups(i, s, c)
+	case opInstances:
+		e.instances(i, s, c)
+		e.release(s.second)
 	}
 	if c.v.Code >= 0 && c.v.Len() == 0 && s.op != opTernary {
 		s.takes(func(k int32) { c.v.Unknown = c.v.Unknown || e.step(k).Unknown })

@@ -42,6 +42,7 @@ const (
 	opGroup                       // ( a [key] -- sum(a) … for each group )
 	opSpread                      // ( a [key] b -- for each instance of b the value of its group in a ), b is third
 	opRename                      // ( a -- a over the groups with the same names in another domain )
+	opInstances                   // ( a b -- instances without values, see instancesOf )
 	opSame                        // ( a -- a ), which takes no step
 )
 
@@ -53,7 +54,7 @@ type step struct {
 	setA    bool          // likewise the first operand
 	setB    bool          // likewise the second
 	variant bool          // see negated and ofCounter
-	word    uint8         // see operator and function
+	word    uint8         // see operator, function and of
 	key     group.KeyKind // of opGroup and opSpread: the source of the keys
 
 	// age is that of the sample that the step reads: 0 is the newest. opDefault has no values unless there is a sample of
@@ -92,6 +93,18 @@ func (s *step) negated() bool { return s.variant }
 
 // ofCounter reports whether the operand of opRate is a counter.
 func (s *step) ofCounter() bool { return s.variant }
+
+// of returns the instances that opInstances finds.
+func (s *step) of() instancesOf { return instancesOf(s.word) }
+
+// instancesOf says which instances of two operands are wanted.
+type instancesOf uint8
+
+const (
+	ofBoth   instancesOf = iota // those that both have
+	ofEither                    // those of the first operand, then those that only the second one has
+	ofKnown                     // those of the first operand; if it has an error, those of the second one
+)
 
 // pmid returns the metric of opOperand.
 func (s *step) pmid() pdu.PMID { return pdu.PMID(uint32(s.entry)) }
@@ -132,7 +145,7 @@ func (s *step) takes(yield func(int32)) {
 	}
 	yield(s.first)
 	switch s.op {
-	case opArith, opCompare, opBool, opPair, opDelta, opRate:
+	case opArith, opCompare, opBool, opPair, opDelta, opRate, opInstances:
 		yield(s.second)
 	case opGroup, opSpread:
 		if s.key == group.KeyMetric {
