@@ -240,18 +240,18 @@ func (r groupModeller) aggregate(x modelledSet, by *clause) modelledSet {
 		made.of, made.over, made.key = x.over, x.over+"/"+by.label, by.key
 		made.values = func(w *world) ([]member, pdu.Code) {
 			all, code := x.values(w)
-			if code < 0 || len(all) == 0 {
-				if f == "count" {
-					code = 0
-				}
+			if code < 0 && f == "count" {
+				all, code = nil, 0
+			}
+			if code == 0 {
+				_, code = by.key(w, "")
+			}
+			if code < 0 {
 				return nil, code
 			}
 			parts := map[string][]member{}
 			for _, m := range all {
-				key, code := by.key(w, m.name)
-				if code < 0 {
-					return nil, code
-				}
+				key, _ := by.key(w, m.name)
 				if key != "" {
 					parts[clean(key)] = append(parts[clean(key)], m)
 				}

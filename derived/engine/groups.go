@@ -24,8 +24,16 @@ func (e *Evaluation) groupNumbers() *group.Groups {
 	return e.groups
 }
 
-// grouping returns the groups of the instances in from, by the key of a step, or the error of the key.
-func (e *Evaluation) grouping(s *step, c *cell, from *column.InstSet) (*group.Grouping, pdu.Code) {
+// keyCode returns the error of the key of a step, 0 for none.
+func (e *Evaluation) keyCode(s *step) pdu.Code {
+	if s.key != group.KeyMetric {
+		return 0
+	}
+	return min(0, e.step(s.second).Code)
+}
+
+// grouping returns the groups of the instances in from, by the key of a step, which has no error.
+func (e *Evaluation) grouping(s *step, c *cell, from *column.InstSet) *group.Grouping {
 	d := s.domain
 	k := group.Keys{From: from, Kind: s.key}
 	switch of := e.set.groupDomains[d].Of; s.key {
@@ -35,14 +43,12 @@ func (e *Evaluation) grouping(s *step, c *cell, from *column.InstSet) (*group.Gr
 	case group.KeyLabel:
 		k.Source, k.Names = e.set.program.text(s), e.nameTable(of, s.age)
 	default:
-		if k.Values = e.step(s.second); k.Values.Code < 0 {
-			return nil, k.Values.Code
-		}
+		k.Values = e.step(s.second)
 	}
 	k.FromSample = s.key == group.KeyMetric && e.steps[s.second].op == opOperand
 	m := c.memory()
 	m.grouping = e.groupNumbers().Grouping(d, m.grouping, &k)
-	return m.grouping, 0
+	return m.grouping
 }
 
 // aggregateGroups computes an aggregate for each group. Without values there are no groups, and count() of an error has
@@ -50,18 +56,13 @@ func (e *Evaluation) grouping(s *step, c *cell, from *column.InstSet) (*group.Gr
 func (e *Evaluation) aggregateGroups(i int32, s *step, c *cell) {
 	a := e.step(s.first)
 	f := &functions[s.function()]
-	switch {
-	case a.Code < 0 && f.step == opCount, a.Code >= 0 && a.Len() == 0:
-		return
-	case a.Code < 0:
-		c.v.Code = a.Code
+	if f.step != opCount {
+		c.v.Code = min(0, a.Code)
+	}
+	if c.v.Code = cmp.Or(c.v.Code, e.keyCode(s)); c.v.Code < 0 || a.Len() == 0 {
 		return
 	}
-	g, code := e.grouping(s, c, a.Insts)
-	if code < 0 {
-		c.v.Code = code
-		return
-	}
+	g := e.grouping(s, c, a.Insts)
 	if g.Insts.Len() == 0 {
 		return
 	}
@@ -84,17 +85,16 @@ func (e *Evaluation) aggregateGroups(i int32, s *step, c *cell) {
 // spreadGroups gives each instance of the third operand the value of its group in the first one.
 func (e *Evaluation) spreadGroups(i int32, s *step, c *cell) {
 	a, over := e.step(s.first), e.step(s.third)
-	c.v.Code = min(0, cmp.Or(min(0, a.Code), over.Code))
+	c.v.Code = cmp.Or(min(0, a.Code), min(0, over.Code))
 	if c.v.Code < 0 || a.Insts == nil || over.Insts == nil {
+		return
+	}
+	if c.v.Code = e.keyCode(s); c.v.Code < 0 {
 		return
 	}
 	m := c.memory()
 	before := m.grouping
-	g, code := e.grouping(s, c, over.Insts)
-	if code < 0 {
-		c.v.Code = code
-		return
-	}
+	g := e.grouping(s, c, over.Insts)
 	if m.join == nil || g != before || !m.join.IsWith(a.Insts) {
 		m.join = g.Spread(a.Insts)
 	}
