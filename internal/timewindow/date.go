@@ -10,8 +10,9 @@ import (
 
 const wantDate = "want a time, such as 13:10, 2026-11-28 07:36:36, Sat Nov 28 07:36:36 2026, yesterday 13:10 or now"
 
-// date reads the time after an "@". from is the offset behind the "@".
-func (e Extent) date(arg string, from int) (time.Time, error) {
+// date reads the time after an "@". from is the offset behind the "@". A time of day is the first one that is not before
+// start.
+func (e Extent) date(arg string, from int, start time.Time) (time.Time, error) {
 	at := blank.Skip(arg, from)
 	text := strings.TrimRight(arg[at:], blank.All)
 	word, rest, _ := strings.Cut(text, " ")
@@ -36,7 +37,7 @@ func (e Extent) date(arg string, from int) (time.Time, error) {
 	case err != nil:
 		return time.Time{}, &Error{arg, at, err.Error()}
 	case isClock:
-		return e.firstClock(t, text), nil
+		return firstClock(t, text, start.In(e.Zone)), nil
 	}
 	return t, nil
 }
@@ -54,14 +55,13 @@ func (e Extent) clockOnDay(arg string, from, days int) (time.Time, error) {
 	return clockOn(e.Now.In(e.Zone), days, clock), nil
 }
 
-// firstClock returns the first time in the archive at which a clock shows this time of day. text decides whether
-// seconds count.
-func (e Extent) firstClock(clock time.Time, text string) time.Time {
+// firstClock returns the first time, from start on, at which a clock shows this time of day. text decides whether seconds
+// count.
+func firstClock(clock time.Time, text string, start time.Time) time.Time {
 	shown := time.Second
 	if strings.Count(text, ":") == 1 {
 		shown = time.Minute
 	}
-	start := e.Start.In(e.Zone)
 	t := clockOn(start, 0, clock)
 	if t.Before(start.Truncate(shown)) {
 		t = clockOn(start, 1, clock)

@@ -113,7 +113,7 @@ func (e Extent) resolve(arg string, after, before time.Time) (time.Time, error) 
 	at := blank.Skip(arg, 0)
 	switch rest := arg[at:]; {
 	case strings.HasPrefix(rest, "@"):
-		return e.date(arg, at+1)
+		return e.date(arg, at+1, after)
 	case strings.HasPrefix(rest, "-"):
 		d, err := interval(arg, at+1)
 		return before.Add(-d), err

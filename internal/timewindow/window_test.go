@@ -70,6 +70,8 @@ func TestWindow(t *testing.T) {
 		{"this very minute", Options{Start: "@22:13"}, "14 22:13:20.25", "15 23:13:20.5", ""},
 		{"two times", Options{Start: "@13:10", End: "@14:10"}, "15 13:10:00", "15 14:10:00", ""},
 		{"part of a second", Options{Start: "@03:00:00.25"}, "15 03:00:00.25", "15 23:13:20.5", ""},
+		{"the next day of the end", Options{Start: "@13:10", End: "@03:00"}, "15 13:10:00", "15 23:13:20.5", ""},
+		{"origin after the start", Options{Start: "@10:00", Origin: "@22:30"}, "15 10:00:00", "15 23:13:20.5", "15 22:30:00"},
 		{"end of the same day", Options{Start: "30s", End: "@23:00"}, "14 22:13:50.25", "14 23:00:00", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -112,7 +114,7 @@ func TestDate(t *testing.T) {
 		{"yesterday  13:10", "2023-11-15 13:10:00"},
 	} {
 		t.Run(row.text, func(t *testing.T) {
-			got, err := extent().date("@"+row.text, 1)
+			got, err := extent().date("@"+row.text, 1, extent().Start)
 			require.NoError(t, err)
 			assert.Equal(t, row.want, got.UTC().Format("2006-01-02 15:04:05.999"))
 		})
