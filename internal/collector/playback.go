@@ -3,6 +3,7 @@ package collector
 import (
 	"cmp"
 	"context"
+	"strings"
 	"time"
 
 	"pmdaderived/derived"
@@ -16,8 +17,9 @@ import (
 type Selection struct {
 	Paths    []string // of the archives
 	Window   timewindow.Options
-	Zone     string // -Z
-	HostZone bool   // -z
+	Zone     string         // -Z
+	HostZone bool           // -z
+	Local    *time.Location // without -Z and -z
 	Every    time.Duration
 }
 
@@ -39,7 +41,7 @@ func (o *Selection) Open() (*Archive, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Archive{Archive: a, Zone: time.Local, Every: o.Every}
+	p := &Archive{Archive: a, Zone: o.Local, Every: o.Every}
 	if err := p.selectPart(o); err != nil {
 		_ = a.Close()
 		return nil, WindowError{err}
@@ -65,6 +67,21 @@ func (p *Archive) selectPart(o *Selection) (err error) {
 	p.Source = replay.NewSource(p.Archive)
 	p.SetTime(p.Window.Origin)
 	return nil
+}
+
+// LocalZone returns the zone that the variable TZ names, or that of this host if tz is "". With an error it is UTC.
+func LocalZone(tz string) (*time.Location, error) {
+	if tz == "" {
+		return time.Local, nil
+	}
+	zone, err := timewindow.Zone(tz)
+	switch {
+	case err == nil:
+		return zone, nil
+	case time.Local.String() == strings.TrimPrefix(tz, ":"): // a file
+		return time.Local, nil
+	}
+	return time.UTC, err
 }
 
 // FormatTime formats a time in the selected zone.

@@ -81,8 +81,19 @@ func (o *archiveOptions) misfits(pmcdGiven bool) error {
 	return nil
 }
 
+// localZone returns the zone of the variable TZ, or that of this host. A zone that is not known counts as UTC, with a
+// warning.
+func (t *invocation) localZone() *time.Location {
+	zone, err := collector.LocalZone(t.getenv("TZ"))
+	if err != nil {
+		t.complain(fmt.Errorf("TZ: %w; times are in UTC", err))
+	}
+	return zone
+}
+
 // play opens the selected archive, and warns of damage.
 func (t *invocation) play() (*collector.Archive, error) {
+	t.archive.Local = t.localZone()
 	p, err := t.archive.Open()
 	if err != nil {
 		return nil, err

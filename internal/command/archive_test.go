@@ -54,3 +54,23 @@ func TestBrokenArchive(t *testing.T) {
 	assert.Equal(t, commandline.ExitFailure, exit, out)
 	assert.Contains(t, errs, "no metric can be written")
 }
+
+// The variable TZ may have any form that POSIX has. A zone that is not known is UTC, with a warning.
+func TestTimeZoneVariable(t *testing.T) {
+	s := newSite(t)
+	for _, tt := range []struct{ zone, first, complaint string }{
+		{"UTC", "02:00:00", ""},
+		{":Europe/Berlin", "03:00:00", ""},
+		{"IST-5:30", "07:30:00", ""},
+		{"EST5EDT,M3.2.0,M11.1.0", "21:00:00", ""},
+		{"Nowhere/At_All", "02:00:00", `TZ: "Nowhere/At_All" is not a valid time zone`},
+	} {
+		s.zone = tt.zone
+		out, errs, exit := s.run("eval", "-a", "../../examples/incident", "-O", "@2026-11-24T02:00:00Z", "-s", "1", "-o", "csv",
+			"max_inst(kernel.all.load)")
+		assert.Equal(t, commandline.ExitOK, exit, errs)
+		assert.Contains(t, out, " "+tt.first+".000,", tt.zone)
+		assert.Contains(t, errs, tt.complaint)
+		assert.Equal(t, tt.complaint == "", errs == "", errs)
+	}
+}

@@ -20,6 +20,7 @@ import (
 type invocation struct {
 	subCommand
 	conf           config.PCPConf
+	getenv         func(string) string
 	usage          func(io.Writer) error // writes the usage text of the program
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -81,7 +82,7 @@ func (p Program) Run(ctx context.Context, args []string) (status int, known bool
 		}
 		conf, err := config.ReadPCPConf(p.Getenv)
 		t := &invocation{
-			subCommand: c, conf: conf, usage: p.Usage, stdin: p.Stdin, stderr: p.Stderr,
+			subCommand: c, conf: conf, getenv: p.Getenv, usage: p.Usage, stdin: p.Stdin, stderr: p.Stderr,
 			flags: commandline.NewFlags(), pmcd: commandline.PMCD(conf, p.Getenv),
 		}
 		if err != nil {

@@ -98,7 +98,8 @@ type evaluation struct {
 	*invocation
 	session *session.Session
 	metrics []namedMetric
-	failed  bool // there was an error
+	failed  bool           // there was an error
+	zone    *time.Location // of the times that are printed; nil: none are
 
 	nonFinite bool // infinite values and NaN are printed
 }
@@ -129,9 +130,12 @@ func (e *evaluation) sampleLive(ctx context.Context, samples int, pause time.Dur
 	if samples == 0 {
 		all = math.MaxInt
 	}
+	if samples != 1 {
+		e.zone = e.localZone()
+	}
 	return takeSamples(ctx, e.session, all, pause, func(n int) {
 		if n >= before {
-			e.printSample(samples != 1)
+			e.printSample()
 		}
 	})
 }
@@ -188,10 +192,10 @@ func takeSamples(
 	return nil
 }
 
-// printSample prints the newest sample as pminfo does. With several it prints the time first.
-func (e *evaluation) printSample(several bool) {
-	if several {
-		fmt.Fprintf(e.stdout, "\n%s\n", e.session.Time().Local().Format("15:04:05.000"))
+// printSample prints the newest sample as pminfo does. With several samples it prints the time first.
+func (e *evaluation) printSample() {
+	if e.zone != nil {
+		fmt.Fprintf(e.stdout, "\n%s\n", e.session.Time().In(e.zone).Format("15:04:05.000"))
 	}
 	for _, s := range e.metrics {
 		fmt.Fprintf(e.stdout, "\n%s\n", oneLine(s.name))

@@ -170,6 +170,7 @@ type site struct {
 	user      string // of the agent; "": ours
 	collector *pmapitest.Collector
 	version   string // of PCP; empty: not known
+	zone      string // the variable TZ
 	examples  string // folder
 }
 
@@ -198,7 +199,7 @@ func (s *site) run(args ...string) (stdout, stderr string, exit int) {
 	writeFile(s.t, conf, "")
 	me := must(user.Current())(s.t)
 	getenv := environment("PCP_CONF", conf, "PCP_VAR_DIR", s.dir, "PCP_SYSCONF_DIR", s.dir, "PCP_ETC_DIR", s.dir,
-		"PCP_USER", cmp.Or(s.user, me.Username), "PCP_VERSION", s.version, "PMCD_SOCKET",
+		"PCP_USER", cmp.Or(s.user, me.Username), "PCP_VERSION", s.version, "TZ", s.zone, "PMCD_SOCKET",
 		cmp.Or(s.pmcd, "/nonexistent/socket"))
 	exit, known := Program{
 		Getenv: getenv, Stdin: strings.NewReader(s.stdin), Stdout: &out,
