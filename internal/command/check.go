@@ -55,8 +55,12 @@ func runCheck(ctx context.Context, t *invocation, args []string) int {
 	t.archiveOption()
 	t.pmcdOption()
 	paths, exit, done := t.parse(args)
-	if done {
+	sourceGiven := t.pmcdGiven || len(t.archive.Paths) > 0
+	switch {
+	case done:
 		return exit
+	case offline && sourceGiven:
+		return t.usageError(errors.New("--offline cannot be used with -a or --pmcd"))
 	}
 
 	defer func() { _ = os.Remove(t.spooled) }()
@@ -67,10 +71,10 @@ func runCheck(ctx context.Context, t *invocation, args []string) int {
 	files.Portable = portable
 	read := checkRun{files}
 	var h *lintHost
-	if !offline && len(read.All) > 0 {
+	if sourceGiven || !offline && len(read.All) > 0 {
 		var err error
 		if h, err = t.lookUpOperands(ctx, &read); err != nil {
-			if t.pmcdGiven {
+			if sourceGiven { // only the default pmcd may be missing
 				exit = commandline.ExitFailure
 			}
 			t.complain(err)

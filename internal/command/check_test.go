@@ -132,6 +132,24 @@ func TestCheckDraftWithAnother(t *testing.T) {
 	assert.Contains(t, out, "zlate.conf:1:1: warning: replaces the definition at "+a+":1:1 [replaced-definition]", errs)
 }
 
+// An archive that the command line names must be there, also if no definition needs it.
+func TestCheckWithoutArchive(t *testing.T) {
+	s := newSite(t)
+	full, empty := s.file("full.conf", "a = hinv.ncpu\n"), s.file("empty.conf", "")
+	for _, path := range []string{full, empty} {
+		for _, archive := range []string{"nosuch", s.dir, filepath.Join(s.dir, "*")} {
+			out, errs := s.fails("check", "-a", archive, path)
+			assert.Empty(t, out)
+			assert.Contains(t, errs, "archive", archive)
+		}
+	}
+	for _, source := range [][]string{{"-a", "nosuch"}, {"--pmcd", "local:"}} {
+		_, errs, exit := s.run(append([]string{"check", "--offline", full}, source...)...)
+		assert.Equal(t, commandline.ExitUsage, exit)
+		assert.Contains(t, errs, "--offline cannot be used with -a or --pmcd")
+	}
+}
+
 // Without a pmcd the syntax can be checked all the same; it is an error if that pmcd was asked for.
 func TestCheckWithoutPMCD(t *testing.T) {
 	s := newSite(t)
