@@ -163,6 +163,16 @@ func (t *invocation) parse(args []string) (rest []string, exit int, done bool) {
 	return rest, commandline.ExitOK, false
 }
 
+// firstGiven returns the first of these options that the command line has, "" if it has none.
+func (t *invocation) firstGiven(names ...string) string {
+	for _, name := range names {
+		if t.flags.Changed(name) {
+			return "--" + name
+		}
+	}
+	return ""
+}
+
 // usageError prints an error of the command line, and returns the exit status.
 func (t *invocation) usageError(err error) int {
 	fmt.Fprintf(t.stderr, "%s %s: %v\nTry \"%s %s --help\".\n", commandline.Name, t.Name, err, commandline.Name, t.Name)

@@ -49,7 +49,13 @@ func runTest(ctx context.Context, t *invocation, args []string) int {
 		return t.usageError(errors.New("give the names of test files or directories"))
 	}
 	if recorded.samples > 0 {
+		if o := t.firstGiven("verbose", "run", "junit", "coverage", "min-coverage"); o != "" {
+			return t.usageError(fmt.Errorf("%s cannot be used with --record, which runs no test", o))
+		}
 		return recorded.record(ctx, paths)
+	}
+	if o := t.firstGiven("archive", "pmcd", "interval"); o != "" {
+		return t.usageError(fmt.Errorf("%s needs --record: tests have their own values", o))
 	}
 	for _, path := range paths {
 		r.runPath(path)
@@ -76,7 +82,7 @@ type testRun struct {
 
 func (r *testRun) setMinCoverage(arg string) error {
 	v, err := strconv.ParseFloat(arg, 64)
-	if err != nil || v < 0 || v > 100 {
+	if err != nil || !(v >= 0 && v <= 100) {
 		return fmt.Errorf("%q is not a percentage from 0 to 100", arg)
 	}
 	r.coverage, r.minCoverage = true, v

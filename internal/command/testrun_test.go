@@ -32,3 +32,22 @@ func TestExamples(t *testing.T) {
 	s := newSite(t)
 	s.succeeds("test", "--min-coverage=100", "../../examples")
 }
+
+// An option that can have no effect beside the others is an error.
+func TestTestOptions(t *testing.T) {
+	s := newSite(t)
+	for _, row := range []struct {
+		options []string
+		want    string
+	}{
+		{[]string{"-a", "../../examples/incident"}, "--archive needs --record"},
+		{[]string{"--pmcd", "local:"}, "--pmcd needs --record"},
+		{[]string{"-t", "1s"}, "--interval needs --record"},
+		{[]string{"--record", "1", "--run", "x"}, "--run cannot be used with --record"},
+		{[]string{"--min-coverage", "nan"}, `"nan" is not a percentage from 0 to 100`},
+	} {
+		_, errs, exit := s.run(append([]string{"test", "../../examples"}, row.options...)...)
+		assert.Equal(t, commandline.ExitUsage, exit, row.options)
+		assert.Contains(t, errs, row.want)
+	}
+}

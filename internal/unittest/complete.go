@@ -27,6 +27,9 @@ func (p *parser) completeTest(t *Test) {
 	}
 	if t.times != nil {
 		t.samples = len(t.times)
+		if t.intervalAt.line > 0 {
+			p.report(t.intervalAt, "this interval has no effect, because the test has times")
+		}
 	}
 	t.samples = max(t.samples, 1)
 	for _, when := range t.fetches {

@@ -75,9 +75,6 @@ func (p *parser) declare(into *declarations, o *metricDecl) {
 	into.metrics[o.name] = o
 }
 
-// maxMetrics is the largest number of metrics in a file.
-const maxMetrics = 100_000
-
 // without reads the names of metrics that the collector does not have.
 func (p *parser) without(keyword token, words []token) {
 	p.expectWord(keyword, words, "name of a metric")

@@ -26,11 +26,12 @@ type Test struct {
 	Name string
 	Pos  config.Position
 
-	interval  time.Duration
-	times     []time.Duration // of the samples; nil: one per interval
-	samples   int
-	fetches   []time.Duration // times of the client's fetches; nil: each sample
-	fetchesAt sourcePos       // position of the fetches statement
+	interval   time.Duration
+	intervalAt sourcePos       // position of its own interval statement
+	times      []time.Duration // of the samples; nil: one per interval
+	samples    int
+	fetches    []time.Duration // times of the client's fetches; nil: each sample
+	fetchesAt  sourcePos       // position of the fetches statement
 
 	shared   *declarations // declared in the file
 	own      *declarations

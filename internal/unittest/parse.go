@@ -9,19 +9,31 @@ import (
 	"pmdaderived/pdu"
 )
 
-// MaxProblems is the largest number of problems reported for a file.
-const MaxProblems = 100
+// Limits of a test file. Reading stops at the first one that is exceeded.
+const (
+	MaxFileSize = 4 << 20 // bytes
+	MaxProblems = 100     // reported
+	maxTests    = 10_000
+	maxMetrics  = 100_000
+	maxValues   = 200_000 // given and expected, a repeated one counts once
+)
 
 // Parse parses a test file. It returns a File or problems.
 func Parse(path string, content []byte) (*File, []*config.Problem) {
 	p := &parser{
 		file: &File{Path: path}, shared: newDeclarations(), interval: defaultInterval, names: map[string]int{},
 	}
-	for _, s := range p.lines(string(content)) {
-		p.statement(s)
+	if len(content) > MaxFileSize {
+		return nil, []*config.Problem{{
+			Pos: config.Position{File: path}, Msg: fmt.Sprintf("the file is larger than %d bytes", MaxFileSize),
+		}}
 	}
+	p.statements(string(content))
 	for _, t := range p.file.Tests {
 		p.completeTest(t)
+	}
+	if len(p.file.Tests)+len(p.problems) == 0 {
+		p.problems = append(p.problems, &config.Problem{Pos: config.Position{File: path}, Msg: "the file has no test"})
 	}
 	if len(p.problems) > 0 {
 		slices.SortStableFunc(p.problems, func(x, y *config.Problem) int { return x.Pos.Line - y.Pos.Line })
@@ -37,9 +49,11 @@ type parser struct {
 
 	shared      *declarations
 	interval    time.Duration
+	intervalAt  sourcePos      // position of the interval statement
 	test        *Test          // the present test
 	names       map[string]int // line of each test, by title
 	metricCount int            // number of metrics so far
+	valueCount  int            // number of values so far
 }
 
 // report adds a problem.
@@ -53,6 +67,9 @@ func (p *parser) report(at sourcePos, msg string) {
 }
 
 func (p *parser) statement(s statement) {
+	if len(s.words) == 0 {
+		return
+	}
 	keyword, rest := s.words[0], s.words[1:]
 	name := keyword.text
 	if name == "test" && !s.indented {
@@ -88,7 +105,7 @@ func (p *parser) readers(name string) (inFile, inTest reader) {
 	case "definitions":
 		return p.definitions, nil
 	case "interval":
-		return p.fileInterval, func(k token, words []token) { p.parseInterval(k, words, &p.test.interval) }
+		return p.fileInterval, func(k token, words []token) { p.parseInterval(k, words, &p.test.interval, &p.test.intervalAt) }
 	case "metric":
 		return func(k token, words []token) { p.metric(p.shared, k, words) },
 			func(k token, words []token) { p.metric(p.test.own, k, words) }
@@ -117,7 +134,7 @@ func (p *parser) readers(name string) (inFile, inTest reader) {
 }
 
 func (p *parser) fileInterval(keyword token, words []token) {
-	if p.parseInterval(keyword, words, &p.interval) && len(p.file.Tests) > 0 {
+	if p.parseInterval(keyword, words, &p.interval, &p.intervalAt) && len(p.file.Tests) > 0 {
 		p.report(keyword.at, "interval must come before the first test, or be indented below a test")
 	}
 }
@@ -127,6 +144,10 @@ func (p *parser) startTest(keyword token, words []token) {
 	p.test = &Test{
 		Pos: keyword.at.inFile(p.file.Path), interval: p.interval, shared: p.shared, own: newDeclarations(),
 		given: newTargets(), expect: newTargets(),
+	}
+	if len(p.file.Tests) == maxTests {
+		p.report(keyword.at, fmt.Sprintf("more than %d tests", maxTests))
+		return
 	}
 	p.file.Tests = append(p.file.Tests, p.test)
 	if !p.expectWord(keyword, words, "a title") {
@@ -168,8 +189,13 @@ func (p *parser) definitions(keyword token, words []token) {
 	}
 }
 
-// parseInterval reads an interval.
-func (p *parser) parseInterval(keyword token, words []token, into *time.Duration) bool {
+// parseInterval reads an interval. at is the position of an earlier statement.
+func (p *parser) parseInterval(keyword token, words []token, into *time.Duration, at *sourcePos) bool {
+	if at.line > 0 {
+		p.report(keyword.at, fmt.Sprintf("there is already an interval in line %d", at.line))
+		return false
+	}
+	*at = keyword.at
 	if !p.expectWord(keyword, words, "time") || !p.expectEnd(words[1:]) {
 		return false
 	}

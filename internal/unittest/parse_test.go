@@ -2,11 +2,14 @@ package unittest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"pmdaderived/config"
 )
 
 // Every mistake has its place. The first line of a row's test is line 16, below the lines of host.
@@ -167,6 +170,11 @@ func TestMistakes(t *testing.T) {
 			"backwards", "test a\n given ncpu 1...\n expect x 1x5 @3 1",
 			"18:18: 3s is before the end of the values in front of it",
 		},
+		{"two intervals", "test a\n interval 5s\n interval 6s\n error x", "18:2: there is already an interval in line 17"},
+		{
+			"interval of no use", "test a\n interval 5s\n times 0 1\n given ncpu 1x2\n error x",
+			"17:2: this interval has no effect, because the test has times",
+		},
 		{"invalid text", "test \xff", "16:6: invalid UTF-8 or a NUL byte"},
 		{"text behind an error's", "test a\n error x y z", "17:12: unexpected z"},
 		{"title that goes on", "test a \\\nb\n error x", "17:1: unexpected b"},
@@ -199,6 +207,26 @@ func TestMistakesAreBounded(t *testing.T) {
 	_, problems = Parse("x.test", []byte("metric a U32 counter\ntest a\n given a 1...\n expect b 1 # comment \\\n# "+
 		"\\\n expect c 1\n"))
 	assert.Empty(t, problems, "a comment ends with its line")
+}
+
+// Parsing stops at the first limit that a file exceeds, so that even the largest file is refused soon.
+func TestFilesAreBounded(t *testing.T) {
+	var tests strings.Builder
+	for i := range maxTests + 1 {
+		fmt.Fprintf(&tests, "test %d\n error x\n", i)
+	}
+	for _, row := range []struct{ text, want string }{
+		{strings.Repeat("#", MaxFileSize+1), "the file is larger than 4194304 bytes"},
+		{tests.String(), "more than 10000 tests"},
+		{
+			"metric a 32 instant\ntest a\n given a" + strings.Repeat(" 1", maxValues+1),
+			"more than 200000 values in a file: repeat one with x or ...",
+		},
+		{"# nothing\nmetric a 32 instant\n", "the file has no test"},
+	} {
+		_, problems := Parse("x.test", []byte(row.text))
+		assert.True(t, slices.ContainsFunc(problems, func(p *config.Problem) bool { return p.Msg == row.want }), row.want)
+	}
 }
 
 func TestMetricsAreBounded(t *testing.T) {

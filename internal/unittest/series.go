@@ -136,6 +136,10 @@ func (p *parser) values(words []token, s *series) bool {
 			when, s.fetches = &t, true
 			continue
 		}
+		if p.valueCount++; p.valueCount > maxValues {
+			p.report(w.at, fmt.Sprintf("more than %d values in a file: repeat one with x or ...", maxValues))
+			return false
+		}
 		it := item{at: w.at, when: when, count: 1}
 		when = nil
 		if msg := it.parse(w.text); msg != "" {

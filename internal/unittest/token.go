@@ -1,7 +1,6 @@
 package unittest
 
 import (
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -29,23 +28,27 @@ type statement struct {
 	indented bool
 }
 
-// lines splits a file into statements. It skips blank lines and comments.
-func (p *parser) lines(text string) []statement {
-	var all []statement
+// statements reads the statements of a file one after the other, until there are too many problems. It skips blank lines
+// and comments.
+func (p *parser) statements(text string) {
+	var s statement
 	number, more := 0, false
 	for raw := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
 		number++
 		source := strings.TrimRight(strings.TrimSuffix(raw, "\n"), "\r")
 		line, continued := strings.CutSuffix(source, `\`)
 		if !more {
-			all = append(all, statement{indented: line != "" && blank.Is(line[0])})
+			p.statement(s)
+			if len(p.problems) == MaxProblems {
+				return
+			}
+			s = statement{indented: line != "" && blank.Is(line[0])}
 		}
 		words, comment := p.words(line, sourcePos{line: number, source: source})
-		s := &all[len(all)-1]
 		s.words = append(s.words, words...)
 		more = continued && !comment
 	}
-	return slices.DeleteFunc(all, func(s statement) bool { return len(s.words) == 0 })
+	p.statement(s)
 }
 
 // words splits a line into tokens. comment means that the line ends with a comment.
