@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"unicode"
 
 	"github.com/spf13/pflag"
@@ -183,7 +186,20 @@ func (t *invocation) complain(err error) {
 	fmt.Fprintf(t.stderr, "%s %s: %v\n", commandline.Name, t.Name, err)
 }
 
+// untilSignal returns a context that ends when the program gets a signal to end.
+func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
+	signals := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup(1) makes the program ignore it
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signal.NotifyContext(ctx, signals...)
+}
+
+// fail prints an error, and returns the exit status. A command that was ended by a signal has failed, too.
 func (t *invocation) fail(err error) int {
+	if errors.Is(err, context.Canceled) {
+		err = errors.New("interrupted")
+	}
 	if window, ok := errors.AsType[collector.WindowError](err); ok {
 		return t.usageError(window)
 	}

@@ -5,16 +5,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
-	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"pmdaderived/derived"
@@ -30,7 +27,7 @@ const defaultPause = time.Second
 // delta() and rate() need. It returns 1 if an expression cannot be bound or its value is an error.
 func runEval(ctx context.Context, t *invocation, args []string) int {
 	samples, pause, nonFinite, form := -1, defaultPause, false, ""
-	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	ctx, cancel := untilSignal(ctx)
 	defer cancel()
 	commandline.NonFinite(t.flags, &nonFinite)
 	t.flags.FuncP("samples", "s", "print `NUM` samples; 0: until interrupted; default: 1, with -a all",
@@ -72,7 +69,7 @@ func runEval(ctx context.Context, t *invocation, args []string) int {
 			}
 			err = e.sampleLive(ctx, samples, pause)
 		}
-		if err != nil && !errors.Is(err, context.Canceled) {
+		if err != nil {
 			return t.fail(err)
 		}
 	}

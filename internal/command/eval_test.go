@@ -60,7 +60,7 @@ func TestEvalSamples(t *testing.T) {
 	assert.Regexp(t, regexp.MustCompile(`^(\n\d\d:\d\d:\d\d\.\d{3}\n\nsum\(rate\(disk.dev.total\)\)\n    value 30\n){3}$`), out)
 }
 
-// Without an end it goes on until it is told to stop, which is no failure.
+// Without an end it goes on until a signal ends it. It has failed then, because a script cannot know who sent that.
 func TestEvalUntilInterrupted(t *testing.T) {
 	s := newSite(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -71,7 +71,8 @@ func TestEvalUntilInterrupted(t *testing.T) {
 		Stderr: &errs,
 	}
 	exit, _ := program.Run(ctx, []string{"eval", "-s", "0", "-t", "1ms", "hinv.ncpu"})
-	assert.Equal(t, commandline.ExitOK, exit, errs.String())
+	assert.Equal(t, commandline.ExitFailure, exit)
+	assert.Equal(t, "pmdaderived eval: interrupted\n", errs.String())
 	assert.GreaterOrEqual(t, strings.Count(w.String(), "value 2\n"), 3)
 }
 

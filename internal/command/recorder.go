@@ -5,11 +5,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"pmdaderived/config"
@@ -48,7 +46,7 @@ func (r *recorder) setSamples(arg string) error {
 
 // record prints a test that expects the present values of the definitions.
 func (r *recorder) record(ctx context.Context, paths []string) int {
-	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	ctx, cancel := untilSignal(ctx)
 	defer cancel()
 	read := r.read(paths)
 	for _, p := range read.Problems {

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"pmdaderived/config"
@@ -24,7 +22,7 @@ import (
 // runReplay writes an archive of derived metrics, computed from another archive. It returns 1 if nothing, or not every
 // metric that was named, is written.
 func runReplay(ctx context.Context, t *invocation, args []string) int {
-	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	ctx, cancel := untilSignal(ctx)
 	defer cancel()
 	r := replay.Recording{PID: os.Getpid()}
 	identities := ""

@@ -46,8 +46,11 @@ type LeftOut struct {
 	LacksOperands bool // In does not have all metrics that the definition uses
 }
 
-// ErrNothing means that no metric can be written.
-var ErrNothing = errors.New("no metric can be written")
+// Errors of Record.
+var (
+	ErrNothing  = errors.New("no metric can be written")
+	ErrNoValues = errors.New("the metrics have no value in the selected part of the archive: nothing is written")
+)
 
 // Record writes the archive. After an error it removes the files that it has written, and still returns a report.
 func (r *Recording) Record(ctx context.Context) (*Report, error) {
@@ -242,6 +245,8 @@ type recorder struct {
 	domains          map[pdu.InDom]*outDomain
 	out              *writer.Writer
 	pendingTime      time.Time // time of the values that have not been written yet
+	markTime         time.Time // time of the last mark
+	hasValues        bool      // a value has been written
 	nothingSinceMark bool      // no record since the last mark, or at all
 }
 

@@ -213,6 +213,21 @@ func TestRecordAtIntervals(t *testing.T) {
 		times(t, made, idOf(t, made, "derived.free")))
 }
 
+// Nothing is written at the time of a mark.
+func TestRecordAtAMark(t *testing.T) {
+	made, _, err := record(t, open(t), &Recording{Options: Options{
+		Start: at(20, 51), End: at(22, 51), Every: time.Minute,
+	}}, "free = mem.util.available / 1024")
+	require.NoError(t, err)
+	assert.Equal(t, []string{"20:51", "21:51 mark", "22:51"}, times(t, made, idOf(t, made, "derived.free")))
+}
+
+// There is no archive without a value, because no tool could open it.
+func TestRecordNoValues(t *testing.T) {
+	_, _, err := record(t, open(t), &Recording{}, "none = matchinst(/nothing/, kernel.all.load)")
+	require.ErrorIs(t, err, ErrNoValues)
+}
+
 // A metric that the archive already has keeps its numbers, and is written only with Replace.
 func TestReplace(t *testing.T) {
 	lines := []string{"busy = rate(disk.dev.avactive)", `kind = sum(disk.dev.read) by (/(.)$/)`}

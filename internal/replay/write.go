@@ -59,6 +59,9 @@ func (w *recorder) write(ctx context.Context, sessions []*session.Session) error
 	if err == nil {
 		err = w.flush()
 	}
+	if err == nil && !w.hasValues {
+		err = ErrNoValues
+	}
 	if err == nil {
 		err = w.out.Close()
 	}
@@ -140,8 +143,12 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// addValues adds the values of a session to the record. The record is written when time moves on.
+// addValues adds the values of a session to the record. The record is written when time moves on. At the time of a mark
+// nothing is written, because two records cannot have the same time.
 func (w *recorder) addValues(ctx context.Context, s *session.Session, at time.Time) error {
+	if at.Truncate(time.Microsecond).Equal(w.markTime.Truncate(time.Microsecond)) {
+		return nil
+	}
 	if !at.Equal(w.pendingTime) {
 		if err := w.flush(); err != nil {
 			return err
@@ -155,6 +162,7 @@ func (w *recorder) addValues(ctx context.Context, s *session.Session, at time.Ti
 		if !w.NonFinite {
 			v = v.OnlyFinite()
 		}
+		w.hasValues = w.hasValues || v.Len() > 0
 		switch {
 		case v.Len() == 0:
 			values.Fail(m.id, v.Code)
@@ -218,6 +226,6 @@ func (w *recorder) writeMark(at time.Time) error {
 	if err := w.flush(); err != nil || w.nothingSinceMark {
 		return err
 	}
-	w.nothingSinceMark = true
+	w.nothingSinceMark, w.markTime = true, at
 	return w.out.Mark(at)
 }

@@ -4,9 +4,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"pmdaderived/pdu"
@@ -37,13 +42,15 @@ const (
 	volumeIndex = -2
 )
 
-// Writer writes an archive. It is for one goroutine. The caller ends it with Close or Discard.
+// Writer writes an archive. It is for one goroutine. The caller ends it with Close or Discard. Until Close the files are in
+// a hidden folder beside their place, so that a process that is killed leaves no archive that lacks its end.
 type Writer struct {
 	// MaxVolume is the size in bytes of a volume. A record that would make it larger goes to a new volume. Create
 	// sets the constant of that name.
 	MaxVolume int64
 
 	base              string // path without the endings of the files
+	folder            string // of the files until Close
 	label             Label
 	volume            int // number of the current volume
 	meta, index, data *file
@@ -56,13 +63,24 @@ type Writer struct {
 	err               error     // the first one
 }
 
-// Create creates the files of an archive, base.meta, base.index and base.0. It fails if one of them exists.
+// Create begins an archive with the files base.meta, base.index and base.0. It fails if the archive has a file of any
+// number or compression.
 func Create(base string, label Label) (*Writer, error) {
 	if label.Version != 2 && label.Version != 3 {
 		return nil, fmt.Errorf("archives have version 2 or 3, not %d", label.Version)
 	}
+	name := filepath.Base(base)
+	if name == "." || name == ".." || strings.HasSuffix(base, "/") || strings.ContainsAny(name, ",*?[") {
+		return nil, fmt.Errorf("%q is not a valid name of an archive", base)
+	}
+	if err := absent(base); err != nil {
+		return nil, err
+	}
 	w := &Writer{MaxVolume: MaxVolume, base: base, label: label}
 	w.label.Start = w.truncate(label.Start)
+	if w.folder, w.err = os.MkdirTemp(filepath.Dir(base), "."+name+".*"); w.err != nil {
+		return nil, w.err
+	}
 	w.meta = w.create(".meta", volumeMeta)
 	w.index = w.create(".index", volumeIndex)
 	w.data = w.create(".0", 0)
@@ -75,12 +93,27 @@ func Create(base string, label Label) (*Writer, error) {
 	return w, nil
 }
 
+// endings matches the endings of the names of an archive's files, with those of compressed files.
+var endings = regexp.MustCompile(`^(meta|index|[0-9]+)(\.(xz|zst|gz|bz2))?$`)
+
+// absent returns an error if a file of an archive exists.
+func absent(base string) error {
+	folder, name := filepath.Dir(base), filepath.Base(base)
+	entries, err := os.ReadDir(folder)
+	for _, e := range entries {
+		if ending, ok := strings.CutPrefix(e.Name(), name+"."); ok && endings.MatchString(ending) {
+			return &fs.PathError{Op: "create", Path: filepath.Join(folder, e.Name()), Err: fs.ErrExist}
+		}
+	}
+	return err
+}
+
 // create creates a file and writes its label. On an error it sets w.err and returns nil.
 func (w *Writer) create(ending string, volume int) *file {
 	if w.err != nil {
 		return nil
 	}
-	f, err := newFile(w.base + ending)
+	f, err := newFile(filepath.Join(w.folder, filepath.Base(w.base)+ending))
 	if w.err = err; err != nil {
 		return nil
 	}
@@ -234,7 +267,8 @@ func (w *Writer) keepFirstError() {
 	}
 }
 
-// Close writes the last entry of the index and closes the files. It returns the first error of all calls.
+// Close writes the last entry of the index, closes the files and moves them to their place, the index last. It returns
+// the first error of all calls.
 func (w *Writer) Close() error {
 	if w.err == nil && !w.lastTime.IsZero() {
 		w.writeIndexEntry(w.lastTime)
@@ -243,20 +277,38 @@ func (w *Writer) Close() error {
 	for _, f := range []*file{w.meta, w.index, w.data} {
 		w.err = errors.Join(w.err, f.close())
 	}
+	if w.err == nil {
+		w.err = w.publish()
+	}
 	return w.err
 }
 
-// Discard closes and removes the files, when an archive is not wanted after all.
+// publish moves the files to their place.
+func (w *Writer) publish() error {
+	if err := absent(w.base); err != nil {
+		return err
+	}
+	files := []string{".meta", ".index"}
+	for volume := range w.volume + 1 {
+		files = slices.Insert(files, 1, "."+strconv.Itoa(volume))
+	}
+	for i, ending := range files {
+		if err := os.Rename(filepath.Join(w.folder, filepath.Base(w.base)+ending), w.base+ending); err != nil {
+			for _, moved := range files[:i] {
+				err = errors.Join(err, os.Remove(w.base+moved))
+			}
+			return err
+		}
+	}
+	return os.Remove(w.folder)
+}
+
+// Discard closes and removes the files, when an archive is not wanted after all, or Close has failed.
 func (w *Writer) Discard() error {
-	var errs []error
 	for _, f := range []*file{w.meta, w.index, w.data} {
 		if f != nil {
 			_ = f.close()
-			errs = append(errs, os.Remove(f.Name()))
 		}
 	}
-	for volume := range w.volume {
-		errs = append(errs, os.Remove(w.base+"."+strconv.Itoa(volume)))
-	}
-	return errors.Join(errs...)
+	return os.RemoveAll(w.folder)
 }

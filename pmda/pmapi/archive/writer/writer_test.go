@@ -23,7 +23,12 @@ func TestCreateRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "version 2 or 3")
 	_, err = Create(filepath.Join(t.TempDir(), "none", "a"), Label{Version: 3})
 	require.ErrorIs(t, err, os.ErrNotExist)
-	for _, ending := range []string{".0", ".index", ".meta"} {
+	for _, name := range []string{"", ".", "..", "/", "a/", "a,b", "a*"} {
+		t.Chdir(t.TempDir())
+		_, err = Create(name, Label{Version: 3})
+		require.ErrorContains(t, err, "is not a valid name of an archive", name)
+	}
+	for _, ending := range []string{".0", ".7", ".3.xz", ".index", ".meta", ".meta.zst"} {
 		base := filepath.Join(t.TempDir(), "a")
 		require.NoError(t, os.WriteFile(base+ending, []byte("mine"), 0o600))
 		_, err = Create(base, Label{Version: 3})
@@ -32,6 +37,37 @@ func TestCreateRefuses(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, []string{base + ending}, left)
 	}
+}
+
+// An archive appears as a whole, so that a process that is killed leaves none.
+func TestPublish(t *testing.T) {
+	base := filepath.Join(t.TempDir(), "a")
+	w, err := Create(base, Label{Version: 3, Start: start})
+	require.NoError(t, err)
+	w.MaxVolume = 1
+	require.NoError(t, w.Metric(load, "made.load"))
+	for n := range 4 {
+		w.Values().Number(load.PMID, load.Type, 0)
+		require.NoError(t, w.Put(start.Add(time.Duration(n)*time.Second)))
+	}
+	present, err := filepath.Glob(base + "*")
+	require.NoError(t, err)
+	require.Empty(t, present)
+	require.NoError(t, w.Close())
+	entries, err := os.ReadDir(filepath.Dir(base))
+	require.NoError(t, err)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	assert.Equal(t, []string{"a.0", "a.1", "a.2", "a.3", "a.index", "a.meta"}, names)
+
+	again, err := Create(filepath.Join(filepath.Dir(base), "b"), Label{Version: 3, Start: start})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(again.base+".1", []byte("mine"), 0o600))
+	require.ErrorIs(t, again.Close(), os.ErrExist, "it came in between")
+	require.NoError(t, again.Discard())
+	assert.NoFileExists(t, again.base+".0")
 }
 
 func TestTimeGoesOn(t *testing.T) {
