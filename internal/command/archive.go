@@ -182,15 +182,10 @@ const (
 // progress makes the progress of reading a part of an archive. It is not shown if stdout is the same terminal.
 func (t *invocation) progress(start, end time.Time) *progress {
 	p := &progress{start: start, end: end, passes: 1, began: time.Now()}
-	if isTerminal(t.stderr) && !t.printsToTerminal() {
-		p.w = t.stderr
+	if t.stderr.isTerminal() && !t.stdout.isTerminal() {
+		p.w = t.stderr.w
 	}
 	return p
-}
-
-func (t *invocation) printsToTerminal() bool {
-	out, ok := t.stdout.(*checkedWriter)
-	return ok && isTerminal(out.w)
 }
 
 func (p *progress) recordRead(at time.Time) {

@@ -26,7 +26,7 @@ type invocation struct {
 	getenv         func(string) string
 	usage          func(io.Writer) error // writes the usage text of the program
 	stdin          io.Reader
-	stdout, stderr io.Writer
+	stdout, stderr *output
 	flags          *pflag.FlagSet
 
 	paths     []string // of definitions; nil: the default ones
@@ -85,17 +85,16 @@ func (p Program) Run(ctx context.Context, args []string) (status int, known bool
 		}
 		conf, err := config.ReadPCPConf(p.Getenv)
 		t := &invocation{
-			subCommand: c, conf: conf, getenv: p.Getenv, usage: p.Usage, stdin: p.Stdin, stderr: p.Stderr,
+			subCommand: c, conf: conf, getenv: p.Getenv, usage: p.Usage, stdin: p.Stdin,
+			stdout: &output{w: p.Stdout}, stderr: &output{w: p.Stderr},
 			flags: commandline.NewFlags(), pmcd: commandline.PMCD(conf, p.Getenv),
 		}
 		if err != nil {
 			t.complain(err)
 		}
-		out := &checkedWriter{w: p.Stdout}
-		t.stdout = out
 		status = c.run(ctx, t, args[1:])
-		if out.err != nil && status == commandline.ExitOK {
-			t.complain(out.err)
+		if t.stdout.err != nil && status == commandline.ExitOK {
+			t.complain(t.stdout.err)
 			status = commandline.ExitFailure
 		}
 		return status, true
@@ -132,19 +131,6 @@ func Names() string {
 		names = append(names, c.Name)
 	}
 	return strings.Join(names, ", ")
-}
-
-// checkedWriter remembers the first error, so that callers need not check each write.
-type checkedWriter struct {
-	w   io.Writer
-	err error
-}
-
-func (c *checkedWriter) Write(p []byte) (int, error) {
-	if c.err == nil {
-		_, c.err = c.w.Write(p)
-	}
-	return len(p), nil
 }
 
 // parse reads the command line of a sub-command. done means that the sub-command ends with this exit status.

@@ -6,9 +6,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -143,28 +141,18 @@ func (e *evaluation) fillWindows(ctx context.Context) error {
 	if span == 0 {
 		return nil
 	}
-	terminal := isTerminal(e.stderr)
+	terminal := e.stderr.isTerminal()
 	defer func() {
 		if terminal {
-			fmt.Fprint(e.stderr, "\r\033[K")
+			fmt.Fprint(e.stderr.w, "\r\033[K")
 		}
 	}()
 	return e.session.Wait(ctx, time.Now().Add(span), func(left time.Duration) {
 		if terminal {
-			fmt.Fprintf(e.stderr, "\r\033[Ktaking samples for %s, %s left", timeText(span),
+			fmt.Fprintf(e.stderr.w, "\r\033[Ktaking samples for %s, %s left", timeText(span),
 				timeText(left.Round(time.Second)))
 		}
 	})
-}
-
-// isTerminal reports whether w is a terminal.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // takeSamples takes samples, a pause apart, and calls taken after each.

@@ -71,7 +71,7 @@ func (r *recorder) record(ctx context.Context, paths []string) int {
 		fmt.Fprintf(&text, "# Save it beside the definitions as %s.\n\n", filepath.Base(beside)+unittest.Extension)
 	}
 	text.WriteString(r.recording.String())
-	_, _ = r.stdout.Write(text.Bytes()) // r.stdout remembers the error
+	r.stdout.writeExactly(text.Bytes())
 	return r.verify(text.Bytes())
 }
 

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -50,4 +51,20 @@ func TestTestOptions(t *testing.T) {
 		assert.Equal(t, commandline.ExitUsage, exit, row.options)
 		assert.Contains(t, errs, row.want)
 	}
+}
+
+// Escape sequences in titles and names of files do not reach the terminal.
+func TestOutputIsClean(t *testing.T) {
+	s := newSite(t)
+	dir := filepath.Join(s.dir, "a\x1b[31m\u009b")
+	writeFile(t, filepath.Join(dir, "x.conf"), "x = 1\n")
+	writeFile(t, filepath.Join(dir, "x.test"), "test a\x1b]0;b\x07\n expect x 2\n")
+	for _, command := range [][]string{
+		{"test", dir}, {"check", "--offline", dir}, {"eval", "-a", dir, "x"}, {"replay", "-a", "../../examples/incident", dir + "/\r"},
+	} {
+		out, errs, _ := s.run(command...)
+		assert.NotRegexp(t, `[\x00-\x08\x0b-\x1f\x7f]|\x{9b}`, out+errs, command[0])
+	}
+	out, _, _ := s.run("test", dir)
+	assert.Contains(t, out, "a�]0;b�\n")
 }
