@@ -99,8 +99,11 @@ func TestUpgradeWithoutMark(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "derived", ".NeedInstall"), 0o755)) // root cannot write this either
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "derived", "domain.h"), []byte("#define DERIVED 510\n"), 0o644))
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "pmns"), 0o755))
-	out, err := command().CombinedOutput()
+	run := command()
+	run.Path, run.Args = "/bin/sh", []string{"sh", "-c", "umask 077; exec " + run.Path}
+	out, err := run.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	assert.Contains(t, string(out), "pmdaderived: removed options ")
-	assert.FileExists(t, filepath.Join(dir, "pmns", "stdpmid.derived"))
+	info := must(os.Stat(filepath.Join(dir, "pmns", "stdpmid.derived")))(t)
+	assert.Equal(t, os.FileMode(0o644), info.Mode().Perm(), "whatever the umask is")
 }
