@@ -3,6 +3,9 @@ package collector
 import (
 	"cmp"
 	"context"
+	"errors"
+	"io"
+	"regexp"
 	"strings"
 	"time"
 
@@ -10,6 +13,7 @@ import (
 	"pmdaderived/internal/replay"
 	"pmdaderived/internal/session"
 	"pmdaderived/internal/timewindow"
+	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi/archive"
 )
 
@@ -67,6 +71,34 @@ func (p *Archive) selectPart(o *Selection) (err error) {
 	p.Source = replay.NewSource(p.Archive)
 	p.SetTime(p.Window.Origin)
 	return nil
+}
+
+// Verify reads the whole archive and calls damaged with each fault of its volumes.
+func (p *Archive) Verify(ctx context.Context, damaged func(error)) error {
+	records := p.NewContext(time.Time{}, time.Time{})
+	defer records.Close()
+	for {
+		_, err := records.Next(ctx, pdu.NoPMID) // no values are decoded
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if _, ok := errors.AsType[*archive.DamageError](err); ok {
+			damaged(err)
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// varying matches the parts of a fault's reason that differ between faults of one kind.
+var varying = regexp.MustCompile(`-?[0-9][0-9.:TZ-]*`)
+
+// DamageKind returns the file and the kind of a fault, to tell each kind once.
+func DamageKind(err error) string {
+	if damage, ok := errors.AsType[*archive.DamageError](err); ok {
+		return damage.File + varying.ReplaceAllString(damage.Reason, "")
+	}
+	return err.Error()
 }
 
 // LocalZone returns the zone that the variable TZ names, or that of this host if tz is "". With an error it is UTC.

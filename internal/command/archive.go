@@ -99,12 +99,28 @@ func (t *invocation) play() (*collector.Archive, error) {
 		return nil, err
 	}
 	for _, damage := range p.Damage() {
-		t.complain(damage)
+		t.reportDamage(damage)
 	}
 	if p.Window.Unaligned {
 		t.complain(fmt.Errorf("-A is ignored: the time window contains no multiple of %s", t.archive.Window.Align))
 	}
 	return p, nil
+}
+
+// reportDamage prints a fault of an archive, unless one of that kind in the same file has been printed.
+func (t *invocation) reportDamage(err error) {
+	if kind := collector.DamageKind(err); !t.damage[kind] {
+		t.damage[kind] = true
+		t.complain(err)
+	}
+}
+
+// verify reports all damage of an archive, for a command that does not read all of it.
+func (t *invocation) verify(ctx context.Context, c *collector.Collector) error {
+	if c.Archive == nil {
+		return nil
+	}
+	return c.Archive.Verify(ctx, t.reportDamage)
 }
 
 // connect opens the selected archive. Without one it connects to the pmcd of --pmcd or of this host.
@@ -124,7 +140,7 @@ func (t *invocation) playerOptions(p *collector.Archive, progress *progress) rep
 	return replay.Options{
 		Start: p.Window.Origin, End: p.Window.End, Every: p.Every,
 		Read:    progress.recordRead,
-		Damaged: t.complain,
+		Damaged: t.reportDamage,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,6 +51,13 @@ func TestBrokenArchive(t *testing.T) {
 	assert.Contains(t, out, "2026-11-24 02:10:00.000,0.3\n")
 	assert.NotContains(t, out, "02:20")
 	assert.Contains(t, errs, "half.0 at byte ")
+	conf := filepath.Join(s.dir, "x.conf")
+	writeFile(t, conf, "x = max_inst(kernel.all.load)\n")
+	for _, command := range [][]string{{"check", conf}, {"explain", "hinv.ncpu + 1"}, {"test", "--record=1000", conf}} {
+		_, errs, exit := s.run(append(command, "-a", filepath.Join(s.dir, "half"))...)
+		assert.Equal(t, commandline.ExitOK, exit, errs)
+		assert.Equal(t, 1, strings.Count(errs, "half.0 at byte "), errs)
+	}
 	out, errs, exit = s.run("replay", "-a", filepath.Join(s.dir, "half"), filepath.Join(s.dir, "out"))
 	assert.Equal(t, commandline.ExitFailure, exit, out)
 	assert.Contains(t, errs, "no metric can be written")

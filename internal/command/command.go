@@ -33,7 +33,8 @@ type invocation struct {
 	pmcd      string
 	pmcdGiven bool
 	archive   archiveOptions
-	spooled   string // copy of standard input
+	damage    map[string]bool // kinds of damage that have been reported
+	spooled   string          // copy of standard input
 }
 
 // Summary describes a sub-command in the usage text of the program.
@@ -86,7 +87,7 @@ func (p Program) Run(ctx context.Context, args []string) (status int, known bool
 		conf, err := config.ReadPCPConf(p.Getenv)
 		t := &invocation{
 			subCommand: c, conf: conf, getenv: p.Getenv, usage: p.Usage, stdin: p.Stdin,
-			stdout: &output{w: p.Stdout}, stderr: &output{w: p.Stderr},
+			stdout: &output{w: p.Stdout}, stderr: &output{w: p.Stderr}, damage: map[string]bool{},
 			flags: commandline.NewFlags(), pmcd: commandline.PMCD(conf, p.Getenv),
 		}
 		if err != nil {

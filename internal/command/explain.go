@@ -30,6 +30,9 @@ func runExplain(ctx context.Context, t *invocation, args []string) int {
 		return exit
 	}
 	defer a.collector.Close()
+	if err := t.verify(ctx, a.collector); err != nil {
+		return t.fail(err)
+	}
 	view, err := a.collector.AgentView(ctx)
 	switch {
 	case err != nil:

@@ -34,6 +34,10 @@ func (t *invocation) lookUpOperands(ctx context.Context, c *checkRun) (*lintHost
 		names[i] = d.Name
 	}
 	h := &lintHost{Collector: conn, ctx: ctx, instances: map[pdu.InDom][]string{}}
+	if err := t.verify(ctx, conn); err != nil {
+		h.Close()
+		return nil, err
+	}
 	if h.catalog, err = session.LookUp(ctx, conn.Metrics, c.All, names...); err != nil {
 		h.Close()
 		return nil, err

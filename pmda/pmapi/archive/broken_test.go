@@ -1,13 +1,17 @@
 package archive_test
 
 import (
+	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -118,6 +122,196 @@ func TestBroken(t *testing.T) {
 				assert.Less(t, (after.TotalAlloc-before.TotalAlloc)/(rounds/2), uint64(20<<20), "bytes for each")
 			}
 		})
+	}
+}
+
+// frame is a record of a volume: its place, and its time.
+type frame struct {
+	off, end int
+	time     int // offset of the seconds, whose low word comes first in version 3
+}
+
+// framesOf finds the records of a volume, without the label.
+func framesOf(data []byte) (all []frame) {
+	for off := 0; off < len(data); {
+		end := off + int(binary.BigEndian.Uint32(data[off:]))
+		if off > 0 {
+			all = append(all, frame{off, end, off + 4})
+		}
+		off = end
+	}
+	return all
+}
+
+// list reads all records of an archive. It returns their times and the texts of faults, which name the file and a byte.
+func list(t *testing.T, a *archive.Archive) (times []time.Time, faults []string) {
+	t.Helper()
+	c := a.NewContext(time.Time{}, time.Time{})
+	defer c.Close()
+	for {
+		r, err := c.Next(t.Context())
+		if errors.Is(err, io.EOF) {
+			return times, faults
+		}
+		if err != nil {
+			var damage *archive.DamageError
+			require.ErrorAs(t, err, &damage)
+			faults = append(faults, damage.Error())
+			continue
+		}
+		times = append(times, r.Time)
+	}
+}
+
+// A volume that ends anywhere in its last two records has all records before that, and the cut is told. A cut between two
+// records is told if the index has a record behind it.
+func TestTorn(t *testing.T) {
+	for _, name := range []string{"v2a", "v3a"} {
+		for _, withIndex := range []bool{true, false} {
+			base, _ := copied(t, name)
+			if !withIndex {
+				require.NoError(t, os.Remove(base+".index"))
+			}
+			all, _ := list(t, open(t, base))
+			data, err := os.ReadFile(base + ".0")
+			require.NoError(t, err)
+			frames := framesOf(data)
+			require.Len(t, frames, len(all))
+			indexed := frames[len(frames)-1].off // the last entry of the index is that of the last record
+			for cut := frames[len(frames)-2].off; cut < len(data); cut++ {
+				require.NoError(t, os.WriteFile(base+".0", data[:cut], 0o600))
+				a := open(t, base)
+				have, faults := list(t, a)
+				whole := 0
+				for whole < len(frames) && frames[whole].end <= cut {
+					whole++
+				}
+				require.Equal(t, all[:whole], have, "%s cut at %d", name, cut)
+				require.Equal(t, all[whole-1], a.End())
+				if cut == frames[whole].off && (!withIndex || indexed <= cut) {
+					require.Empty(t, faults, "%s cut at %d", name, cut)
+				} else {
+					require.Len(t, faults, 1, "%s cut at %d", name, cut)
+					require.Contains(t, faults[0], fmt.Sprintf("%s.0 at byte %d: ", base, frames[whole].off))
+				}
+			}
+		}
+	}
+}
+
+// Where time goes back, the fewest records are left out, and both times are told.
+func TestOutOfOrder(t *testing.T) {
+	const far = 100_000_000 // seconds
+	for _, name := range []string{"v2a", "v3a"} {
+		base, _ := copied(t, name)
+		all, _ := list(t, open(t, base))
+		data, err := os.ReadFile(base + ".0")
+		require.NoError(t, err)
+		frames := framesOf(data)
+		n := len(frames)
+		for _, row := range []struct {
+			name     string
+			from, to int // the records whose time is changed
+			seconds  int
+			leftOut  []int // from, to
+		}{
+			{"one far ahead", 3, 4, far, []int{3, 4}},
+			{"three far ahead", 3, 6, far, []int{3, 6}},
+			{"the first one ahead", 0, 1, far, []int{0, 1}},
+			{"one in the past", n / 2, n/2 + 1, -far, []int{n / 2, n/2 + 1}},
+			{"set back near the end", n - 4, n, -3600, []int{n - 4, n}},
+			{"set back near the begin", 4, n, -3600, []int{0, 4}},
+		} {
+			t.Run(name+"/"+row.name, func(t *testing.T) {
+				damaged := bytes.Clone(data)
+				want := slices.Clone(all)
+				for i := row.from; i < row.to; i++ {
+					at := damaged[frames[i].time:]
+					binary.BigEndian.PutUint32(at, binary.BigEndian.Uint32(at)+uint32(int32(row.seconds)))
+					want[i] = want[i].Add(time.Duration(row.seconds) * time.Second)
+				}
+				require.NoError(t, os.WriteFile(base+".0", damaged, 0o600))
+				a := open(t, base)
+				c := a.NewContext(time.Unix(0, 0), time.Time{})
+				defer c.Close()
+				var have []time.Time
+				var faults []string
+				for {
+					r, err := c.Next(t.Context())
+					if errors.Is(err, io.EOF) {
+						break
+					}
+					if err != nil {
+						faults = append(faults, err.Error())
+						continue
+					}
+					have = append(have, r.Time)
+				}
+				back := row.from
+				if row.seconds > 0 {
+					back = row.to
+				}
+				text := func(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) }
+				require.Equal(t, []string{fmt.Sprintf("%s.0 at byte %d: time goes back from %s to %s; records left out: %d", base,
+					frames[row.leftOut[0]].off, text(want[back-1]), text(want[back]), row.leftOut[1]-row.leftOut[0])}, faults)
+				want = slices.Delete(want, row.leftOut[0], row.leftOut[1])
+				assert.Equal(t, want, have)
+			})
+		}
+	}
+}
+
+// A record whose value sets do not fit it is left out and told, and reading goes on after it.
+func TestDamagedRecord(t *testing.T) {
+	for name, head := range map[string]int{"v2a": 12, "v3a": 16} {
+		base, _ := copied(t, name)
+		all, _ := list(t, open(t, base))
+		data, err := os.ReadFile(base + ".0")
+		require.NoError(t, err)
+		second := framesOf(data)[1]
+		for _, row := range []struct {
+			at, value int // of a word of the record
+			fault     string
+		}{
+			{head - 4, -1, "the record has no valid head"},
+			{head - 4, 1000, " value set "},
+			{head + 4, 1 << 20, "is not in the record"},
+		} {
+			damaged := bytes.Clone(data)
+			binary.BigEndian.PutUint32(damaged[second.off+4+row.at:], uint32(int32(row.value)))
+			require.NoError(t, os.WriteFile(base+".0", damaged, 0o600))
+			have, faults := list(t, open(t, base))
+			assert.Equal(t, slices.Delete(slices.Clone(all), 1, 2), have)
+			require.Len(t, faults, 1)
+			assert.Contains(t, faults[0], fmt.Sprintf("%s.0 at byte %d: ", base, second.off))
+			assert.Contains(t, faults[0], row.fault)
+		}
+	}
+}
+
+// A volume that is missing is told, and values are not computed across it.
+func TestMissingVolume(t *testing.T) {
+	base, _ := copied(t, "volumes")
+	for _, row := range []struct {
+		volume string
+		mark   bool
+	}{{".0", false}, {".2", true}, {".4", false}} {
+		require.NoError(t, os.Rename(base+row.volume, base+".away"))
+		a := open(t, base)
+		require.Len(t, a.Damage(), 1)
+		assert.ErrorContains(t, a.Damage()[0], base+row.volume+": the volume is missing")
+		c := a.NewContext(time.Time{}, time.Time{})
+		marked := false
+		for {
+			r, err := c.Next(t.Context())
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			require.NoError(t, err)
+			marked = marked || r.Mark
+		}
+		assert.Equal(t, row.mark, marked, row.volume)
+		require.NoError(t, os.Rename(base+".away", base+row.volume))
 	}
 }
 

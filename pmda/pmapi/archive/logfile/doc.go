@@ -30,7 +30,7 @@
 //	time         version 2: seconds (4), microseconds (4)
 //	             version 3: seconds (8, the low word first), nanoseconds (4)
 //
-// Offsets of the index have 4 bytes in version 2, and 8 in version 3, the low word first. The index of a value block
+// Offsets of the index have 4 bytes in version 2, and 8 in version 3. The index of a value block
 // counts words from 8 bytes before the record, in both versions: there the PDU would begin that the record was made
 // from.
 //

@@ -96,21 +96,6 @@ func (s *frames) atRecord() bool {
 	return err == nil && head == tail
 }
 
-// last returns the offset of the last record, by the length at the end of the file. ok is false if no record ends
-// there.
-func (s *frames) last() (off int64, ok bool) {
-	var head, tail [4]byte
-	if _, err := s.file.os.ReadAt(tail[:], s.file.size-4); err != nil {
-		return 0, false
-	}
-	off = s.file.size - int64(binary.BigEndian.Uint32(tail[:]))
-	if off < 0 || off > s.file.size-lengths {
-		return 0, false
-	}
-	_, err := s.file.os.ReadAt(head[:], off)
-	return off, err == nil && head == tail
-}
-
 func (s *frames) damage(format string, args ...any) *DamageError {
 	return &DamageError{File: s.file.path, Offset: s.off, Reason: fmt.Sprintf(format, args...), Code: pdu.ErrLogRec}
 }

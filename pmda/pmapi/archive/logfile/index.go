@@ -2,6 +2,7 @@ package logfile
 
 import (
 	"bufio"
+	"encoding/binary"
 	"errors"
 	"io"
 	"time"
@@ -54,8 +55,8 @@ func readIndex(path string, version int) (entries []indexEntry, err error) {
 			e.U32()
 			p.off = int64(e.U32())
 		} else {
-			e.i64()
-			p.off = e.i64()
+			e.Bytes(8)
+			p.off = int64(binary.BigEndian.Uint64(e.Bytes(8)))
 		}
 		n := len(entries)
 		unordered := n > 0 && (p.t.Before(entries[n-1].t) || p.volume < entries[n-1].volume)

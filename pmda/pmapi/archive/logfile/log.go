@@ -89,15 +89,41 @@ func (l *Log) add(f *files) error {
 			l.Damage = append(l.Damage, err)
 		}
 	}
-	p.end = p.Start
-	for i := range slices.Backward(p.volumes) {
-		if t, ok := l.lastOf(p, i); ok {
-			p.end = t
+	for _, v := range p.volumes {
+		for _, entry := range p.index {
+			if entry.volume == v.number {
+				v.indexed = max(v.indexed, entry.off)
+			}
+		}
+	}
+	l.Damage = append(l.Damage, p.missingVolumes()...)
+	for _, v := range slices.Backward(p.volumes) {
+		if p.end = l.endOf(v); !p.end.IsZero() {
 			break
 		}
 	}
+	if p.end.Before(p.Start) {
+		p.end = p.Start
+	}
 	l.parts = append(l.parts, p)
 	return nil
+}
+
+// missingVolumes returns an error for each volume that lacks: before the last one, or named by the index.
+func (p *part) missingVolumes() (damage []error) {
+	last := p.volumes[len(p.volumes)-1].number
+	if n := len(p.index); n > 0 {
+		last = max(last, p.index[n-1].volume)
+	}
+	next := 0
+	for _, v := range append(slices.Clone(p.volumes), &volume{number: last + 1}) {
+		if next < v.number {
+			damage = append(damage, fmt.Errorf("%s.%d: the volume is missing, and %d more after it: %w", p.Path, next,
+				v.number-next-1, pdu.ErrLogFile))
+		}
+		next = v.number + 1
+	}
+	return damage
 }
 
 // maxDamage is the number of wrong records after which a file of metadata is not read any further.
@@ -125,43 +151,13 @@ func (p *part) readMetadata(add func(r *Fields, version int) (wrong string)) (da
 	}
 }
 
-// lastOf returns the time of the last record of a volume; ok is false if it has none.
-func (l *Log) lastOf(p *part, i int) (t time.Time, ok bool) {
-	v := p.volumes[i]
-	f, err := l.pool.acquire(v)
-	if err != nil {
-		return t, false
+// endOf returns the time of the last record of a volume, zero if it has none.
+func (l *Log) endOf(v *volume) time.Time {
+	if _, err := l.pool.acquire(v); err != nil {
+		return time.Time{}
 	}
-	defer l.pool.release(v)
-	s := framesOf(f)
-	label, err := readLabel(s)
-	if err != nil || label.Version != p.Version {
-		return t, false
-	}
-	first := s.off
-	if off, ok := s.last(); ok && off >= first {
-		s.seek(off)
-		if body, err := s.next(); err == nil {
-			if t, ok = recordTime(body, p.Version); ok {
-				return t, true
-			}
-		}
-	}
-	for _, entry := range p.index { // the end is broken: search the last whole record, from the last index entry on
-		if entry.volume == v.number && entry.off > first && entry.off < f.size {
-			first = entry.off
-		}
-	}
-	s.seek(first)
-	for {
-		body, err := s.next()
-		if err != nil {
-			return t, ok
-		}
-		if at, good := recordTime(body, p.Version); good {
-			t, ok = at, true
-		}
-	}
+	l.pool.release(v)
+	return v.end
 }
 
 // Close closes the files. Readers cannot be used afterwards.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 )
 
 // volume is a file with values.
@@ -11,6 +12,11 @@ type volume struct {
 	number  int
 	path    string
 	version int
+	indexed int64 // the last offset in the index, in bytes
+
+	scanned bool
+	end     time.Time // of the last record; zero: there is none
+	leftOut []leftOut // in the order of the file
 
 	// The mutex of the pool guards these:
 	file    *file // nil: not open
@@ -44,6 +50,9 @@ func (p *pool) acquire(v *volume) (*file, error) {
 			return nil, err
 		}
 		v.file = f
+		if !v.scanned {
+			v.scan(f)
+		}
 		p.open = append(p.open, v)
 	}
 	p.idle = without(p.idle, v)

@@ -2,7 +2,9 @@ package logfile
 
 import (
 	"cmp"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"time"
@@ -27,8 +29,8 @@ func recordTime(body []byte, version int) (t time.Time, ok bool) {
 	return t, !f.failed
 }
 
-// Reader reads the records of all volumes of all archives one after the other. Between two archives it returns a
-// mark. It is for one goroutine.
+// Reader reads the records of all volumes of all archives one after the other. Between two archives, and where a volume
+// is missing, it returns a mark. It is for one goroutine.
 type Reader struct {
 	log    *Log
 	part   int       // index in log.parts; len(log.parts): the end
@@ -36,6 +38,7 @@ type Reader struct {
 	open   *volume   // the volume that is open, nil if none is
 	frames *frames   // of the open volume
 	last   time.Time // of the previous record in this part
+	newest time.Time // of the records since the last move; zero: none
 	mark   bool      // the next record is the mark between two parts
 	at     Position  // of the record that was read last
 }
@@ -70,7 +73,7 @@ func (r *Reader) Last() Position { return r.at }
 
 // Move moves the reader to a position, which a reader of the same Log has returned.
 func (r *Reader) Move(p Position) error {
-	r.mark, r.last = p.mark, p.last
+	r.mark, r.last, r.newest = p.mark, p.last, time.Time{}
 	if r.open == nil || r.part != p.part || r.volume != p.volume {
 		r.Close()
 		r.part, r.volume = p.part, p.volume
@@ -117,7 +120,7 @@ func (r *Reader) openVolume() error {
 }
 
 // Next returns the next record, which is valid until the next call. The error is io.EOF at the end. Any other error
-// means that the rest of a volume is not read: the next call continues with the next volume.
+// means that a record, or the rest of a volume, is not read: the next call continues after it.
 func (r *Reader) Next() (Record, error) {
 	for {
 		if r.part == len(r.log.parts) {
@@ -133,8 +136,15 @@ func (r *Reader) Next() (Record, error) {
 				return Record{}, err
 			}
 		}
+		if out := r.open.leftOutAt(r.frames.off); out != nil {
+			r.frames.seek(out.end)
+			return Record{}, out.damage(r.open.path)
+		}
 		r.at = r.Position()
 		body, err := r.frames.next()
+		if beyond := r.open.indexed; errors.Is(err, io.EOF) && beyond > r.frames.off {
+			err = r.frames.damage("the volume ends here, but the index has a record at byte %d", beyond)
+		}
 		if err != nil {
 			r.nextVolume()
 			if errors.Is(err, io.EOF) {
@@ -143,17 +153,54 @@ func (r *Reader) Next() (Record, error) {
 			return Record{}, err
 		}
 		record := Record{version: r.open.version, body: body}
-		var ok bool
-		if record.Time, ok = recordTime(body, record.version); !ok {
-			err := &DamageError{File: r.open.path, Offset: r.at.off, Reason: "the record is too short", Code: pdu.ErrLogRec}
-			r.nextVolume()
-			return Record{}, err
+		if reason := record.readHead(); reason != "" {
+			return Record{}, &DamageError{File: r.open.path, Offset: r.at.off, Reason: reason, Code: pdu.ErrLogRec}
 		}
-		head := Fields{b: body, off: headSize(record.version) - 4}
-		record.Mark = head.U32() == 0
-		r.last = record.Time
+		if record.Time.Before(r.newest) { // than the last record of an earlier volume
+			return Record{}, outOfOrder(r.open.path, r.at.off, r.newest, record.Time, 1)
+		}
+		r.last, r.newest = record.Time, record.Time
 		return record, nil
 	}
+}
+
+// readHead sets the time and the mark of a record. It returns the fault of a record whose value sets do not fit its
+// length, otherwise "".
+func (r *Record) readHead() (wrong string) {
+	f := Fields{b: r.body}
+	r.Time = f.Time(r.version)
+	sets := int(f.I32())
+	r.Mark = sets == 0
+	if f.failed || sets < 0 {
+		return "the record has no valid head"
+	}
+	for set := range sets {
+		f.U32() // PMID
+		if count := int(f.I32()); count > 0 {
+			inSitu := pdu.ValueFormat(f.I32()) == pdu.InSitu
+			for n := range count {
+				f.U32() // instance
+				if value := f.U32(); f.failed || !inSitu && !hasBlock(r.body, value) {
+					return fmt.Sprintf("value %d of value set %d is not in the record", n+1, set+1)
+				}
+			}
+		}
+		if f.failed {
+			return fmt.Sprintf("the record has no value set %d", set+1)
+		}
+	}
+	return ""
+}
+
+// hasBlock reports whether a value block is in a record. The index counts words from the begin of the PDU.
+func hasBlock(body []byte, index uint32) bool {
+	const blockHead = 4 // type and length
+	at := int64(index)*4 - pdu.HeaderSize
+	if at < 0 || at > int64(len(body)-blockHead) {
+		return false
+	}
+	size := int64(binary.BigEndian.Uint32(body[at:]) & 0xffffff)
+	return size >= blockHead && at+size <= int64(len(body))
 }
 
 // headSize returns the size in bytes of the two fields before the value sets of a record: its time and a count.
@@ -167,11 +214,14 @@ func headSize(version int) int {
 // nextVolume moves to the begin of the next volume.
 func (r *Reader) nextVolume() {
 	r.Close()
+	volumes := r.log.parts[r.part].volumes
 	r.volume++
-	if r.volume >= len(r.log.parts[r.part].volumes) {
-		r.part, r.volume = r.part+1, 0
-		r.mark = r.part < len(r.log.parts)
+	if r.volume < len(volumes) {
+		r.mark = volumes[r.volume].number > volumes[r.volume-1].number+1 // volumes are missing
+		return
 	}
+	r.part, r.volume, r.newest = r.part+1, 0, time.Time{}
+	r.mark = r.part < len(r.log.parts)
 }
 
 // timedPosition is a position with a time: all records after t are at or after the position.
