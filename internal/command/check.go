@@ -59,6 +59,8 @@ func runCheck(ctx context.Context, t *invocation, args []string) int {
 	switch {
 	case done:
 		return exit
+	case slices.ContainsFunc(treat.errors, func(code string) bool { return slices.Contains(treat.ignored, code) }):
+		return t.usageError(errors.New("--werror and --ignore cannot have the same code"))
 	case offline && sourceGiven:
 		return t.usageError(errors.New("--offline cannot be used with -a or --pmcd"))
 	}

@@ -148,6 +148,23 @@ func TestCheckWithoutArchive(t *testing.T) {
 		assert.Equal(t, commandline.ExitUsage, exit)
 		assert.Contains(t, errs, "--offline cannot be used with -a or --pmcd")
 	}
+	_, errs, exit := s.run("check", "--offline", "--werror=unread", "--ignore=unread", full)
+	assert.Equal(t, commandline.ExitUsage, exit)
+	assert.Contains(t, errs, "--werror and --ignore cannot have the same code")
+}
+
+// A path of -c must be there.
+func TestPathsMustExist(t *testing.T) {
+	s := newSite(t)
+	none := filepath.Join(s.dir, "none")
+	for _, command := range [][]string{
+		{"eval", "hinv.ncpu"},
+		{"explain", "hinv.ncpu + 1"},
+		{"replay", "-a", "../../examples/incident", filepath.Join(s.dir, "out")},
+	} {
+		_, errs := s.fails(append(command, "-c", none+":"+s.dir)...)
+		assert.Contains(t, errs, none+": no such file or directory")
+	}
 }
 
 // Without a pmcd the syntax can be checked all the same; it is an error if that pmcd was asked for.

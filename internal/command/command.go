@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"unicode"
@@ -17,6 +18,7 @@ import (
 	"pmdaderived/internal/collector"
 	"pmdaderived/internal/commandline"
 	"pmdaderived/internal/definitions"
+	"pmdaderived/internal/plural"
 )
 
 // invocation is a run of a sub-command.
@@ -202,6 +204,21 @@ func (t *invocation) pathsOption() {
 // read reads definition files.
 func (t *invocation) read(paths []string) definitions.Parsed {
 	return definitions.Reader{Paths: paths, Conf: t.conf}.Read()
+}
+
+// readPaths reads the definition files of -c, by default those of the agent. It says how many mistakes they have, if -c
+// names them or all is true. A path of -c that cannot be read is an error.
+func (t *invocation) readPaths(all bool) (definitions.Parsed, error) {
+	read := t.read(t.paths)
+	for _, p := range read.Problems {
+		if p.Severity == config.Error && p.Pos.Line == 0 && slices.Contains(t.paths, p.Pos.File) {
+			return read, p
+		}
+	}
+	if wrong := countOf(read.Problems, config.Error); wrong > 0 && (all || t.paths != nil) {
+		t.complain(fmt.Errorf("%s in the definitions: run %s check", plural.Of(wrong, "mistake"), commandline.Name))
+	}
+	return read, nil
 }
 
 func (t *invocation) pmcdOption() {

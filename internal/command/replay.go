@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"pmdaderived/config"
 	"pmdaderived/derived"
 	"pmdaderived/internal/agent/identity"
 	"pmdaderived/internal/agent/served"
@@ -60,9 +59,9 @@ func runReplay(ctx context.Context, t *invocation, args []string) int {
 		return t.fail(err)
 	}
 	defer func() { _ = p.Close() }()
-	read := t.read(t.paths)
-	if wrong := countOf(read.Problems, config.Error); wrong > 0 {
-		t.complain(fmt.Errorf("%s in the definitions: run %s check", plural.Of(wrong, "mistake"), commandline.Name))
+	read, err := t.readPaths(true)
+	if err != nil {
+		return t.fail(err)
 	}
 	progress := t.progress(p.Window.Origin, p.Window.End)
 	if p.Every == 0 {

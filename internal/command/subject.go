@@ -46,7 +46,10 @@ func (t *invocation) openQuery(ctx context.Context, args []string) (a *query, ex
 	case len(operands) == 0:
 		return nil, t.usageError(errors.New("name a metric, or give an expression"))
 	}
-	read := t.read(t.paths)
+	read, err := t.readPaths(false)
+	if err != nil {
+		return nil, t.fail(err)
+	}
 	a = &query{language: read.Language, named: read.ByName()}
 	inFiles := read.InFiles()
 	var defs []served.Definition
@@ -83,7 +86,6 @@ func (t *invocation) openQuery(ctx context.Context, args []string) (a *query, ex
 	if wrong {
 		return nil, commandline.ExitFailure
 	}
-	var err error
 	if a.collector, err = t.connect(ctx); err != nil {
 		return nil, t.fail(err)
 	}

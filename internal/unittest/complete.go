@@ -16,6 +16,11 @@ func (p *parser) completeTest(t *Test) {
 	for _, s := range t.given.series {
 		t.samples = max(t.samples, p.placeItems(t.sample, s))
 	}
+	for _, o := range t.own.metrics {
+		if o.missing && t.shared.metrics[o.name] == nil {
+			p.report(o.at, o.name+" is not declared, so without has no effect")
+		}
+	}
 	at := t.sample
 	if t.fetches != nil {
 		at = func(when time.Duration) (int, bool) { return slices.BinarySearch(t.fetches, when) }

@@ -36,6 +36,7 @@ func TestMistakes(t *testing.T) {
 		{"no time", "interval soon", `16:10: "soon" is not a time such as 10s, 5m or 0`},
 		{"negative time", "interval -1s", `16:10: "-1s" is not a time such as 10s, 5m or 0`},
 		{"no interval", "interval 0", "16:10: the interval must be longer than 0"},
+		{"without of no use", "test a\n without y\n error x", "17:10: y is not declared, so without has no effect"},
 		{"two intervals", "interval 1 2", "16:12: unexpected 2"},
 		{
 			"times out of order", "test a\n times 0 10 10\n error x",

@@ -28,8 +28,8 @@ type DamageError = logfile.DamageError
 // If the metadata has different descriptors for one metric, the first one is used, and [Archive.Damage] reports the
 // others.
 //
-// An error means that there is nothing to read: no file, or no valid label. If only some of several archives cannot be
-// read, [Archive.Damage] has their errors.
+// An error means that an archive that a path names cannot be read, because it has no file or no valid label. If some
+// archives of a folder cannot be read, [Archive.Damage] has their errors.
 //
 // Source: PCPIntro(1), pmNewContext(3).
 func Open(paths ...string) (*Archive, error) {

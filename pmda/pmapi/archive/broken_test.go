@@ -355,6 +355,22 @@ func TestCompressed(t *testing.T) {
 	}
 }
 
+// An archive that is named must be readable. In a folder it may be damaged.
+func TestOneOfSeveral(t *testing.T) {
+	base, _ := copied(t, "v2a")
+	other, files := copied(t, "v2b")
+	for _, path := range files {
+		require.NoError(t, os.Rename(path, filepath.Join(filepath.Dir(base), filepath.Base(path))))
+	}
+	other = filepath.Join(filepath.Dir(base), filepath.Base(other))
+	require.NoError(t, os.WriteFile(other+".meta", []byte("no archive"), 0o600))
+	_, err := archive.Open(base, other)
+	require.ErrorContains(t, err, other+".meta at byte 0: ")
+	a := open(t, filepath.Dir(base))
+	assert.Len(t, a.LogLabels(), 1)
+	assert.Len(t, a.Damage(), 1)
+}
+
 // Several archives are read as one, in the order of time, with a mark between them; however they are named.
 func TestSeveral(t *testing.T) {
 	first, _ := read(t, open(t, "v2a"))

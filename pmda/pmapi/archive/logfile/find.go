@@ -18,6 +18,7 @@ type files struct {
 	meta    string
 	index   string // "": there is none
 	volumes map[int]string
+	named   bool // a path names the archive, not only its folder
 }
 
 // sortedVolumes returns the volumes in the order of their numbers.
@@ -106,7 +107,7 @@ func add(found map[string]*files, name string) error {
 	case len(f.volumes) == 0:
 		return fmt.Errorf("archive %s has no volume: %w", name, pdu.ErrLogFile)
 	}
-	found[base] = f
+	found[base], f.named = f, true
 	return nil
 }
 

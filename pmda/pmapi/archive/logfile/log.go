@@ -48,6 +48,10 @@ func Open(paths []string, metadata func(r *Fields, version int) (wrong string)) 
 	}()
 	for _, f := range found {
 		if err := l.add(f); err != nil {
+			if f.named {
+				l.Close()
+				return nil, err
+			}
 			l.Damage = append(l.Damage, err)
 		}
 	}
