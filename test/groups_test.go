@@ -5,6 +5,7 @@ package test
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -84,9 +85,9 @@ func startKeyed(t *testing.T, definitions string) (p *pmcdtest.PMCD, change func
 }
 
 // A tool that starts just after a group has come shows it: the group is among the instances that the tool has asked
-// for before it fetches.
+// for before it fetches, although it has no rate yet.
 func TestNewGroupIsKnownToTools(t *testing.T) {
-	p, change := startKeyed(t, "g = count(keyed.one) by (keyed.text)")
+	p, change := startKeyed(t, "g = count(keyed.one) by (keyed.text)\nr = sum(rate(instant(keyed.one))) by (other=keyed.text)\n")
 	require.NoError(t, until(10*time.Second, func() bool {
 		out, _, _ := p.Run(t, "pminfo", "-f", "derived.g")
 		return strings.Contains(out, `"first"] value 1`)
@@ -101,6 +102,10 @@ func TestNewGroupIsKnownToTools(t *testing.T) {
 		change(key)
 		out = printed(t, p, "pmval", "-s", "1", "-i", key, "derived.g")
 		assert.Regexp(t, `\n\s+1\s*$`, out)
+		change(append(slices.Repeat([]string{""}, i+1), key+"z")...)
+		out = combined(t, p.Command(t.Context(), "pmval", "-s", "3", "-t", "0.1", "derived.r"))
+		assert.NotContains(t, out, "is unknown")
+		assert.Contains(t, out, key+"z")
 		change(key + "y")
 		out = printed(t, p, "pminfo", "-fl", "derived.g")
 		assert.Regexp(t, `"`+key+`y"\] value 1\n(.*\n)*.*"`+key+`y"\] labels .*"text":"`+key+`y"`, out)

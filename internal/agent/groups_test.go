@@ -420,3 +420,24 @@ func TestFirstFetchHasTheListedGroups(t *testing.T) {
 		})
 	}
 }
+
+// A list has the groups of new instances, although their rates come later.
+func TestListHasGroupsWithoutRates(t *testing.T) {
+	b := newBench(t, conf())
+	b.site.catalog["up.text"] = pdu.Desc{PMID: binTextID, Type: pdu.TypeString, InDom: binDom, Sem: pdu.SemInstant}
+	b.serve(conf("g = sum(rate(instant(up.bin)) + rate(delta(instant(up.bin)))) by (up.text)"))
+	var values []string
+	for _, texts := range [][]string{{"one"}, {"one"}, {"one"}, {"one", "two"}} {
+		b.pass(time.Second)
+		b.store(texts...)
+		values = b.groups(1)
+	}
+	assert.Equal(t, []string{"one"}, values)
+	assert.Equal(t, []string{"one", "two"}, b.list(2))
+	for range 2 {
+		b.pass(time.Second)
+		b.store("one", "two")
+		values = b.groups(1)
+	}
+	assert.Equal(t, []string{"one", "two"}, values)
+}
