@@ -55,6 +55,9 @@ func TestBlocks(t *testing.T) {
 		{"rate(a)", "a", func(a, _, old known) known {
 			return known{math.Float64bits(float64(int64(a.value-old.value)) / 2), old.ok && a.value >= old.value}
 		}},
+		{`max_sample(delta(a), "1min")`, "a", func(a, _, old known) known { // its operand
+			return known{math.Float64bits(float64(a.value - old.value)), old.ok && a.value >= old.value}
+		}},
 		{"instant(a) > 500 ? 7 + instant(a) : instant(b)", "a", func(a, b, _ known) known {
 			if a.value > 500 {
 				return known{7 + a.value, true}
@@ -75,7 +78,7 @@ func TestBlocks(t *testing.T) {
 	}
 	cat := benchCatalog()
 	set := Language{}.NewSet(defs, cat, "derived")
-	eval := set.NewEvaluation()
+	eval, inWindow := set.NewEvaluation(), set.NewWindowEvaluation()
 	lists := derivedtest.InstanceLists()
 	r := rand.New(rand.NewPCG(13, 14))
 	for _, pair := range [][2]string{
@@ -114,6 +117,7 @@ func TestBlocks(t *testing.T) {
 			of := map[string]*Vector{"a": a, "b": b}
 			inA, inB, inOld := values(a), values(b), values(old)
 			eval.Reset(now, before)
+			inWindow.Reset(now, before)
 			for i, row := range rows {
 				m := set.Metrics()[i]
 				require.Nil(t, m.Err, row.expr)
@@ -125,6 +129,9 @@ func TestBlocks(t *testing.T) {
 					}
 				}
 				got := eval.Value(m)
+				for _, w := range m.Needs().Windows {
+					got = inWindow.Operand(set.Windows()[w])
+				}
 				require.Zero(t, got.Code, row.expr)
 				require.Equal(t, bits, slices.Clip(append([]uint64(nil), got.Bits...)), row.expr)
 				if len(ids) > 0 {

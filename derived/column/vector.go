@@ -9,7 +9,7 @@ type Vector struct {
 	Type  pdu.Type
 	Insts *InstSet // one instance per value; nil: at most one value, of a singular metric
 
-	// Unknown reports that there are no values because a delta() or rate() had no earlier ones to compare with. It is
+	// Unknown reports that values are missing because a delta() or rate() had no earlier ones to compare with. It is
 	// false where there are none to begin with, of which sum() and count() are 0.
 	Unknown bool
 

@@ -233,7 +233,7 @@ func (c *compiler) addCall(e *syntax.Call, n *check.Node, s step, age uint8) int
 		}
 		s.typ, s.from = computedType(s.typ), computedType(x.Type)
 		s.first, s.second = c.addConvert(s.first, s.from), c.addConvert(c.addTree(x, age+1), s.from)
-		s.variant = s.op == opRate && x.Sem == pdu.SemCounter
+		s.variant = x.Sem == pdu.SemCounter
 	default:
 	}
 	at := c.addConvert(c.add(s), n.Type)

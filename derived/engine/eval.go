@@ -16,6 +16,9 @@ type Evaluation struct {
 	steps   []step // of the set's program
 	slots   []slot // of the steps
 
+	// inWindow says that the values are for windows, where a delta() of a counter that went down does not count.
+	inWindow bool
+
 	results   *Results // of the windows; nil: unknown
 	registers registers
 	scratch   *blocks       // nil: not needed yet
@@ -117,11 +120,8 @@ func (e *Evaluation) step(i int32) *column.Vector {
 		if a := e.step(s.first); a.Len() > 0 || e.isKnown(s, a) {
 			c.setNumber(uint64(a.Len())) // 0 for an error
 		}
-	case opDelta:
-		e.delta(i, s, c)
-		e.release(s.second)
-	case opRate:
-		e.rate(i, s, c)
+	case opDelta, opRate:
+		e.change(i, s, c)
 		e.release(s.second)
 	case opUnchanged:
 		e.zeroChange(i, s, c)
@@ -300,14 +300,6 @@ func (e *Evaluation) isKnown(s *step, a *column.Vector) bool {
 // nothing.
 func (e *Evaluation) number(s *step) float64 { return column.ToDouble(e.steps[s.third].value()) }
 
-func (e *Evaluation) delta(i int32, s *step, c *cell) {
-	if a, b, ok := e.changeOperands(s, c); ok {
-		x, y := source{bits: a.Bits}, source{bits: b.Bits}
-		n := c.align(&x, &y, a, b)
-		e.apply(difference(s.from), e.makeNumbers(i, c, n), &x, &y)
-	}
-}
-
 // zeroChange is the change of a value that depends on no metric: 0 if there is an earlier sample.
 func (e *Evaluation) zeroChange(i int32, s *step, c *cell) {
 	a := e.step(s.first)
@@ -335,26 +327,35 @@ func (e *Evaluation) changeOperands(s *step, c *cell) (now, before *column.Vecto
 	return now, before, true
 }
 
-// rate divides the change by the seconds between the samples. A counter that went down was reset: its instance has no
-// value.
-func (e *Evaluation) rate(i int32, s *step, c *cell) {
+// change computes opDelta and opRate. A rate is the change divided by the seconds between the samples. A counter that
+// went down was reset: its instance has no rate, and in a window no delta.
+func (e *Evaluation) change(i int32, s *step, c *cell) {
 	a, b, ok := e.changeOperands(s, c)
 	if !ok {
 		return
 	}
 	seconds := e.history[s.age].Time().Sub(e.history[s.age+1].Time()).Seconds()
-	if seconds <= 0 {
+	if s.op == opRate && seconds <= 0 {
 		return
 	}
 	x, y := source{bits: a.Bits}, source{bits: b.Bits}
 	n := c.align(&x, &y, a, b)
-	out, kept, scratch := e.makeNumbers(i, c, n), 0, e.blocks()
+	out, kept := e.makeNumbers(i, c, n), 0
+	if s.op == opDelta && !(e.inWindow && s.ofCounter()) {
+		e.apply(difference(s.from), out, &x, &y)
+		return
+	}
+	scratch := e.blocks()
 	for from := 0; from < n; from += blockSize {
 		size := min(blockSize, n-from)
 		now, before := x.block(&scratch[0], from, size), y.block(&scratch[1], from, size)
-		rates := out[from : from+size]
-		reset := change(s.from, rates, now, before) && s.ofCounter()
-		divideAll(rates, seconds)
+		changes := out[from : from+size]
+		reset := change(s.from, changes, now, before) && s.ofCounter()
+		if s.op == opRate {
+			divideAll(changes, seconds)
+		} else {
+			difference(s.from)(changes, now, before)
+		}
 		if kept == from && !reset {
 			kept += size
 			continue
@@ -363,11 +364,11 @@ func (e *Evaluation) rate(i int32, s *step, c *cell) {
 			m := c.memory()
 			m.ids = append(m.ids[:0], c.v.Insts.IDs()[:from]...)
 		}
-		for k, rate := range rates {
+		for k, v := range changes {
 			if s.ofCounter() && wentDown(s.from, now[k], before[k]) {
 				continue
 			}
-			out[kept] = rate
+			out[kept] = v
 			kept++
 			if s.set {
 				c.ids = append(c.ids, c.v.Insts.IDs()[from+k])
@@ -377,7 +378,7 @@ func (e *Evaluation) rate(i int32, s *step, c *cell) {
 	if kept < n && s.set {
 		c.v.Insts = c.memory().collectedSet()
 	}
-	c.v.Bits = out[:kept]
+	c.v.Bits, c.v.Unknown = out[:kept], e.inWindow && kept < n
 }
 
 // setOne makes one value of a, at a position, the only one of the result.

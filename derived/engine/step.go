@@ -91,7 +91,7 @@ func (s *step) function() syntax.Func { return syntax.Func(s.word) }
 // negated reports whether opMatch keeps the instances that do not match.
 func (s *step) negated() bool { return s.variant }
 
-// ofCounter reports whether the operand of opRate is a counter.
+// ofCounter reports whether the operand of opDelta or opRate is a counter.
 func (s *step) ofCounter() bool { return s.variant }
 
 // of returns the instances that opInstances finds.

@@ -117,6 +117,13 @@ type Results struct {
 // them.
 func (e *Evaluation) SetResults(r *Results) { e.results = r }
 
+// NewWindowEvaluation returns an evaluation for the operands of windows.
+func (s *Set) NewWindowEvaluation() *Evaluation {
+	e := s.NewEvaluation()
+	e.inWindow = true
+	return e
+}
+
 // Operand returns the values of the operand of a window, as Value does for a metric.
 func (e *Evaluation) Operand(w *Window) *column.Vector { return e.step(w.root) }
 

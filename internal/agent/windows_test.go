@@ -67,6 +67,18 @@ func TestTicksWithoutValues(t *testing.T) {
 	assert.Zero(t, b.agent.figures.WindowGaps.Load())
 }
 
+// A tick at which a counter fell does not count; elsewhere its delta is negative.
+func TestCounterFallsInWindow(t *testing.T) {
+	b := newBench(t, conf(`n = sum_sample(delta(up.count), "9s")`, "d = delta(up.count)"))
+	b.tick(100)
+	want := [][]string{{"10", "no value"}, {"10", "-105"}, {"20", "10"}}
+	for i, n := range []uint64{110, 5, 15} {
+		b.tick(n)
+		b.sample(n, "d")
+		assert.Equal(t, want[i], []string{b.value(1, 0, "n"), b.value(1, 0, "d")}, "tick %d", i)
+	}
+}
+
 // A late sample is not used; after four gaps there is no value.
 func TestTickWithoutSample(t *testing.T) {
 	b := newBench(t, conf(`n = sum_sample(instant(up.count), "10s")`))

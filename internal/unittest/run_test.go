@@ -170,6 +170,55 @@ u = sum_sample(rate(reads), "3s")`,
  expect z[sda] _ _ _ _ _ 1 _ _ _ _ _
  expect u PM_ERR_AGAIN _x10`,
 		},
+		{
+			"a counter that goes back in a window", `a = sum_sample(delta(total), "9s")
+b = max_sample(delta(total) / 2, "9s")
+c = sum_sample(sum(delta(total)) by (/^(sd|md)/), "9s")
+d = sum_sample(delta(total))
+e = sum_sample(delta(sum(total)), "9s")
+f = min_sample(delta(instant(total)), "9s")
+g = min_sample(delta(reads), "9s")
+h = sum_sample(rate(total), "9s")
+i = delta(total)
+j = sum_sample(i, "9s")`,
+			`fetches 1s 2s 3s 4s
+ given total[sda] 100 110 5 25 30
+ given total[sdb] 0+1x5
+ given reads[sda] 4294967290 4294967295 4 14 15
+ expect a[sda] 10 10 30 35
+ expect a[sdb] 1 2 3 4
+ expect b[sda] 5 5 10 10
+ expect b[sdb] 0.5...
+ expect c[sd] 11 12 33 39
+ expect d[sda] 10 _ 20 5
+ expect d[sdb] 1 1 1 1
+ expect e 11 11 32 38
+ expect f[sda] 10 -105 -105 -105
+ expect f[sdb] 1 1 1 1
+ expect g[sda] 5 5 5 1
+ expect h[sda] 10 10 30 35
+ expect h[sdb] 1 2 3 4
+ expect i[sda] _ -105 20 5
+ expect i[sdb] _ 1 1 1
+ expect j[sda] 10 10 30 35
+ expect j[sdb] 1 2 3 4`,
+		},
+		{
+			"all counters of an agent that restarts in a window", `a = min_sample(sum(rate(total)), "9s")
+b = avg_sample(sum(delta(total)), "9s")
+c = count_sample(count(delta(total)), "9s")
+d = min_sample(sum(matchinst(/sda/, rate(total))), "9s")
+e = min_sample(sum(delta(reads) / 2), "9s")`,
+			`fetches 1s 2s 3s
+ given total[sda] 100 110 5 15
+ given total[sdb] 100 110 6 16
+ given reads[sda] 100 110 5 15
+ expect a 20...
+ expect b 20...
+ expect c 1 1 2
+ expect d 10...
+ expect e 5...`,
+		},
 		{"a client that fetches seldom", `x = max_sample(ncpu, "10s")
 y = delta(reads)`, "given ncpu 1x4 8 1x5 2\n given reads[sda] 0+1x11\n fetches 4s 10s\n expect x 8 8\n expect y[sda] _ 6"},
 		{

@@ -29,7 +29,7 @@
 //	the operand has no values        the window moves on, and has the values of earlier ticks
 //	ticks are numbered anew          the window restarts, if the number is not larger
 //	the connection was lost          values stay; delta() and rate() have no value once
-//	a counter wraps                  its delta() is negative, and its rate() has no value; counters themselves are refused
+//	a counter wraps                  its delta() and rate() have no value at one tick; counters themselves are refused
 //
 // # Per-client windows
 //

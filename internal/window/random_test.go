@@ -31,14 +31,14 @@ type counting struct {
 	ticks []counted
 }
 
-// add takes a sample. A restarted agent begins with another value. A counter that goes back has no rate.
+// add takes a sample. A restarted agent begins with another value. A counter that goes back has no value.
 func (m *counting) add(tick int64, count uint64, restarted bool) {
 	by := float64(int64(count - m.was))
 	if m.rate {
 		by /= float64(tick - m.at)
 	}
 	if m.at > 0 && !restarted {
-		m.ticks = append(m.ticks, counted{tick, by, by < 0 && m.rate})
+		m.ticks = append(m.ticks, counted{tick, by, by < 0})
 	}
 	m.was, m.at = count, tick
 }

@@ -77,7 +77,7 @@ func (ws *Windows) ForSet(set *derived.Set) (next *Windows, moved []int) {
 		next.fullSize += w.fullSize
 	}
 	if len(next.entries) > 0 {
-		next.eval = set.NewEvaluation()
+		next.eval = set.NewWindowEvaluation()
 		next.eval.SetGroups(ws.groups)
 	}
 	return next, moved
