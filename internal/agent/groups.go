@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"pmdaderived/derived"
 	"pmdaderived/internal/agent/freshness"
 	"pmdaderived/internal/agent/history"
 	"pmdaderived/internal/agent/operand"
@@ -100,7 +99,7 @@ func (a *Agent) refreshGroups(c pmda.Client, d pdu.InDom) {
 		first = newest
 		a.listings[c] = first
 	}
-	bytes, repeated := &a.contexts.sampleBytes, make(map[*operand.Sample][]*operand.Sample)
+	bytes := &a.contexts.sampleBytes
 	for i := range snap.EntryStates {
 		m := &snap.EntryStates[i]
 		if m.Derived == nil || m.Series == nil || !slices.Contains(m.Derived.Needs().Groups, d) {
@@ -109,10 +108,7 @@ func (a *Agent) refreshGroups(c pmda.Client, d pdu.InDom) {
 		sample, _ := a.upstream.State(m.Series, now)
 		a.evaluateGroups(newest, m, sample, now)
 		if m.OlderSamples > 0 && sample != nil {
-			if repeated[sample] == nil {
-				repeated[sample] = repeat(sample)
-			}
-			a.evaluateFrom(newest, m, repeated[sample])
+			a.evaluateFrom(newest, m, sample.Unchanging())
 		}
 		if first != newest {
 			a.evaluateGroups(first, m, cmp.Or(first.samples[m.Series], sample), now)
@@ -145,18 +141,6 @@ func (a *Agent) evaluateGroups(l *listing, m *reload.EntryState, sample *operand
 // evaluateFrom evaluates a metric from samples, newest first.
 func (a *Agent) evaluateFrom(l *listing, m *reload.EntryState, samples []*operand.Sample) {
 	a.evaluate(l.snapshot, m, history.Inputs{Samples: samples, Names: l.names, Windows: l.published.Shared()})
-}
-
-// repeat returns a history in which nothing has changed: all instances of the sample have a rate. So a group whose
-// instances are new is in a list although it has no rate before the next sample.
-func repeat(s *operand.Sample) []*operand.Sample {
-	all := []*operand.Sample{s}
-	for i := range derived.MaxHistory {
-		older := *s
-		older.At = s.At.Add(time.Duration(-1-i) * time.Second)
-		all = append(all, &older)
-	}
-	return all
 }
 
 // dropListing drops the listing of a client.

@@ -20,6 +20,8 @@ type Sample struct {
 	// Holders counts the metrics of contexts that have the sample in their history. It belongs to package history.
 	Holders int
 
+	unchanging []*Sample // what Unchanging returns; nil: not needed yet. It belongs to the request loop.
+
 	clock         clockOffset
 	connectionRun int   // of the Maker
 	list          *List // nil: no operands
@@ -30,6 +32,21 @@ type Sample struct {
 // Empty returns a sample without values, for metrics that have no operands.
 func Empty(now time.Time, names *InstanceCache) *Sample {
 	return &Sample{At: now, Taken: now, Arrived: now, names: names}
+}
+
+// Unchanging returns a history in which nothing has changed, newest first: all instances of the sample have a rate. So a
+// group whose instances are new is in a list although it has no rate before the next sample.
+func (s *Sample) Unchanging() []*Sample {
+	if s.unchanging == nil {
+		all := []*Sample{s}
+		for i := range derived.MaxHistory {
+			older := *s
+			older.At = s.At.Add(time.Duration(-1-i) * time.Second)
+			all = append(all, &older)
+		}
+		s.unchanging = all
+	}
+	return s.unchanging
 }
 
 // Time implements [derived.Sample].
