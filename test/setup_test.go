@@ -40,6 +40,10 @@ func TestMain(m *testing.M) {
 		runAgent(newSluggish(dir))
 		return
 	}
+	if file := os.Getenv(restlessVariable); file != "" {
+		runAgent(&restless{file})
+		return
+	}
 	if file := os.Getenv(squareVariable); file != "" {
 		runAgent(newSquare(file))
 		return

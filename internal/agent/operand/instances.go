@@ -30,15 +30,11 @@ func lookUpInDom(
 		return &known, err
 	}
 	known := &inDomData{
-		names: make(map[pdu.Inst]string, len(instances)), selections: make(map[string]selection, len(wanted.Selectors)),
+		names: old.names, members: old.members, selections: make(map[string]selection, len(wanted.Selectors)),
 		source: source,
 	}
-	members := make([]pdu.Inst, 0, len(instances))
-	for _, inst := range instances {
-		if _, twice := known.names[inst.ID]; !twice { // a list with duplicates is a fault of the agent
-			known.names[inst.ID] = inst.Name
-			members = append(members, inst.ID)
-		}
+	if !old.lists(instances) {
+		known.setInstances(instances)
 	}
 	refused := 0
 	for _, name := range known.reuseSelections(wanted.Selectors, old) {
@@ -59,11 +55,34 @@ func lookUpInDom(
 	if err := known.lookUpLabels(ctx, source, d, wanted.Labels, old); err != nil {
 		known.err = err
 	}
-	known.buildTables(members)
 	if known.equal(old) {
 		return old, nil
 	}
+	known.buildTable()
 	return known, known.err
+}
+
+// lists reports whether the instances are those of a list, with the same names and in the same order.
+func (known *inDomData) lists(instances []pdu.Instance) bool {
+	if known.members == nil {
+		return false
+	}
+	return slices.EqualFunc(known.members.IDs(), instances, func(id pdu.Inst, inst pdu.Instance) bool {
+		return id == inst.ID && known.names[id] == inst.Name
+	})
+}
+
+// setInstances sets names and members.
+func (known *inDomData) setInstances(instances []pdu.Instance) {
+	known.names = make(map[pdu.Inst]string, len(instances))
+	members := make([]pdu.Inst, 0, len(instances))
+	for _, inst := range instances {
+		if _, twice := known.names[inst.ID]; !twice { // a list with duplicates is a fault of the agent
+			known.names[inst.ID] = inst.Name
+			members = append(members, inst.ID)
+		}
+	}
+	known.members = derived.NewInstSet(members)
 }
 
 // lookUpLabels asks for the labels of all instances, and stores the values of the wanted ones. After an error the
@@ -151,8 +170,8 @@ func (known *inDomData) reuseSelections(selectors map[string]bool, old *inDomDat
 	return slices.Collect(maps.Keys(changed))
 }
 
-// buildTables sets table and members, which evaluations read.
-func (known *inDomData) buildTables(members []pdu.Inst) {
+// buildTable sets table, which evaluations read.
+func (known *inDomData) buildTable() {
 	selected := make(map[string]pdu.Inst, len(known.selections))
 	for name, meant := range known.selections {
 		if meant.ok {
@@ -160,7 +179,6 @@ func (known *inDomData) buildTables(members []pdu.Inst) {
 		}
 	}
 	known.table = derived.NewNameTable(known.names, selected).WithLabels(known.labels)
-	known.members = derived.NewInstSet(members)
 }
 
 // equal reports whether two lookups without errors returned the same data.

@@ -457,3 +457,44 @@ func TestLookupQueue(t *testing.T) {
 	w.Add(churning)
 	assert.Equal(t, []pdu.InDom{churning, slow}, w.TakeDue(now.Add(2*time.Second), needed))
 }
+
+// Domains that are sampled are looked up again when their last lookup is refreshAge ago, a few at a time. Others, and
+// those that are queued, are not.
+func TestOldDomains(t *testing.T) {
+	const domains = 100
+	q, needed, sampled := make(LookupQueue), make(InDomNeeds), make(map[pdu.InDom]time.Time)
+	start := time.Now()
+	for i := range domains {
+		d := pdu.NewInDom(60+i, 0)
+		needed.Add(d)
+		sampled[d] = start
+		q.RecordLookup(d, start, time.Millisecond, nil)
+	}
+	idle := pdu.NewInDom(200, 0)
+	needed.Add(idle)
+	q.RecordLookup(idle, start, time.Millisecond, nil)
+	now, last := start, make(map[pdu.InDom]time.Time)
+	for range 2 * refreshLimit / time.Second {
+		now = now.Add(time.Second)
+		q.AddOld(now, sampled)
+		due := q.TakeDue(now, needed)
+		assert.LessOrEqual(t, len(due), domains/refreshShare+1)
+		for _, d := range due {
+			assert.LessOrEqual(t, now.Sub(q[d].asked), 2*refreshAge)
+			assert.LessOrEqual(t, now.Sub(start), refreshLimit+2*refreshAge)
+			last[d] = now
+			q.RecordLookup(d, now, time.Millisecond, nil)
+		}
+	}
+	assert.Len(t, last, domains)
+	asked := maps.Clone(last)
+	for range 3 * refreshLimit / time.Second { // nobody samples any of them
+		now = now.Add(time.Second)
+		q.AddOld(now, sampled)
+		for _, d := range q.TakeDue(now, needed) {
+			asked[d] = now
+			q.RecordLookup(d, now, time.Millisecond, nil)
+		}
+	}
+	assert.Equal(t, last, asked)
+}

@@ -17,6 +17,13 @@ const (
 	againGap = 5 * time.Second
 	lastGap  = time.Minute
 
+	// The instances of a domain are looked up again refreshAge after the last lookup, because an instance can get another
+	// name or other labels without a word. At most one part in refreshShare of all domains, and one, is queued at a time.
+	// A domain without samples since refreshLimit before its last lookup waits for the next sample.
+	refreshAge   = 10 * time.Second
+	refreshShare = 5
+	refreshLimit = time.Minute
+
 	// A request is not repeated for shareOfPMCD times as long as it took, so that it takes at most a tenth of pmcd's time.
 	shareOfPMCD = 9
 )
@@ -65,11 +72,12 @@ func (r *retry) afterRest(t time.Time) time.Time {
 }
 
 // LookupQueue has the instance domains to look up, each with its own retry: those whose instances change, those whose
-// agent takes long, and those whose agent refuses. It belongs to one goroutine.
+// agent takes long, those whose agent refuses, and those that were looked up long ago. It belongs to one goroutine.
 type LookupQueue map[pdu.InDom]*queuedDomain
 
 type queuedDomain struct {
 	retry
+	asked  time.Time // the end of the last lookup
 	took   time.Duration
 	queued bool
 }
@@ -108,7 +116,20 @@ func (q LookupQueue) RecordLookup(d pdu.InDom, now time.Time, took time.Duration
 		q[d] = &queuedDomain{}
 	}
 	q[d].recordAnswer(now, took, pdu.CodeOf(err))
-	q[d].took, q[d].queued = took, q[d].queued || err != nil
+	q[d].asked, q[d].took, q[d].queued = now, took, q[d].queued || err != nil
+}
+
+// AddOld queues some of the domains whose last lookup is refreshAge ago, the oldest first, so that many domains are
+// spread over time. sampled says when values of a domain last came. Domains that nobody samples stay as they are.
+func (q LookupQueue) AddOld(now time.Time, sampled map[pdu.InDom]time.Time) {
+	var old []pdu.InDom
+	for d, x := range q {
+		if !x.queued && now.Sub(x.asked) >= refreshAge && sampled[d].After(x.asked.Add(-refreshLimit)) {
+			old = append(old, d)
+		}
+	}
+	slices.SortFunc(old, func(a, b pdu.InDom) int { return q[a].asked.Compare(q[b].asked) })
+	q.Add(old[:min(len(old), len(q)/refreshShare+1)]...)
 }
 
 // TakeDue removes the domains that may be looked up now from the queue and returns them. Those whose last lookup

@@ -24,6 +24,7 @@
 //	Events: instances have changed                 these instance domains               lookUpDue
 //	RequestLookup, Options.Poll                    missing operands                     lookUpMissing
 //	MetadataCache.NextDue                          refused operands, queued domains     lookUpDue
+//	each refreshGap                                domains looked up long ago           refresh
 //	a lookup has failed                            all operands, after a delay          lookUpAll
 //
 // # State

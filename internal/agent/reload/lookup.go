@@ -63,6 +63,15 @@ func (r *Reloader) lookUpDue(ctx context.Context) {
 	}
 }
 
+// refresh looks up some of the instance domains that were looked up long ago and are sampled.
+func (r *Reloader) refresh(ctx context.Context) {
+	if r.session == 0 {
+		return
+	}
+	r.metadata.Queue.AddOld(time.Now(), r.options.Upstream.LastSampledDomains())
+	r.lookUpDue(ctx)
+}
+
 // handleLookupResult handles the error of a lookup as a whole; nil: it succeeded. After an error lookUpTimer repeats
 // it, unless the connection is lost: the next session begins with a lookup.
 func (r *Reloader) handleLookupResult(err error) {

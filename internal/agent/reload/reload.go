@@ -26,6 +26,9 @@ const (
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = 2 * time.Second
 
+	// refreshGap is the time between two searches for metadata that was looked up long ago.
+	refreshGap = time.Second
+
 	// dueGap is the shortest time before the lookups that are due are done: there may be no connection for them.
 	dueGap = 5 * time.Millisecond
 
@@ -137,7 +140,7 @@ func (r *Reloader) RequestLookup() { wait.Signal(r.lookupRequests) }
 
 // Run serves all requests, events and timers until ctx ends.
 func (r *Reloader) Run(ctx context.Context) {
-	poll := time.Tick(r.options.Poll)
+	poll, refresh := time.Tick(r.options.Poll), time.Tick(refreshGap)
 	for {
 		select {
 		case <-ctx.Done():
@@ -151,6 +154,8 @@ func (r *Reloader) Run(ctx context.Context) {
 			r.lookUpAll(ctx)
 		case <-r.dueTimer.C:
 			r.lookUpDue(ctx)
+		case <-refresh:
+			r.refresh(ctx)
 		case <-r.lookupRequests:
 			if time.Since(r.lastLookUpMissing) > lookUpMissingGap {
 				r.lookUpMissing(ctx)

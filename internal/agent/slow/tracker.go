@@ -89,6 +89,8 @@ func budgetsOf(req pdu.Message) (of []Budget, items []int) {
 	switch req := req.(type) {
 	case *pdu.InstanceReq:
 		add(AgentBudget(Instances, req.InDom.Domain()))
+	case *pdu.LabelReq: // of instances
+		add(AgentBudget(Instances, pdu.InDom(req.Ident).Domain()))
 	case *pdu.DescReq:
 		add(AgentBudget(Descriptors, req.PMID.Domain()))
 	case *pdu.DescIDs:

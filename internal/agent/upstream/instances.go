@@ -32,3 +32,18 @@ func (u *Upstream) LookUpInstances(
 		return err
 	})
 }
+
+// LastSampledDomains returns when values of each instance domain last came; those of singular operands are in pdu.NoInDom.
+func (u *Upstream) LastSampledDomains() map[pdu.InDom]time.Time {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	last := make(map[pdu.InDom]time.Time)
+	for _, s := range u.series {
+		for i := range s.descs {
+			if d := s.descs[i].InDom; s.Taken.After(last[d]) {
+				last[d] = s.Taken
+			}
+		}
+	}
+	return last
+}
