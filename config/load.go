@@ -20,7 +20,8 @@ import (
 // path that cannot be read becomes a [Problem] and a [Source] with an error, and the rest is loaded.
 //
 // The owner of a file decides what the collector serves. So Load refuses a file or directory that everyone can write
-// to, and warns of one that its group can write to.
+// to, and warns of one that its group can write to. It reads a directory with the sticky bit in spite of that, but
+// there only entries of root and of the agent's user. On a mount that is read-only it reads everything.
 func Load(paths []string, accept func(*Definition) error) Loaded {
 	return LoadOptions{Accept: accept}.Load(paths)
 }
@@ -34,6 +35,10 @@ type LoadOptions struct {
 
 	// DisplayName returns the name of a file or directory in everything that is loaded, by its path. nil: the path.
 	DisplayName func(path string) string
+
+	// AgentUser is the user that the agent runs as. In a sticky directory that everyone can write to, Load reads entries
+	// of this user and of root. 0: only those of root.
+	AgentUser int
 
 	// MissingSeverity is the severity of a component of the path list that does not exist.
 	MissingSeverity Severity
@@ -119,15 +124,17 @@ func (l *loader) loadPath(path string) {
 	case err != nil:
 		l.reportUnread(path, Error, err)
 	case info.IsDir():
-		l.loadDirectory(path, info, nil)
+		l.loadDirectory(path, nil, false)
 	default:
-		l.loadFile(path)
+		l.loadFile(path, false)
 	}
 }
 
 var (
 	errEmptyPath     = errors.New("empty path")
 	errWorldWritable = errors.New("everyone can write to it")
+	errOtherOwner    = errors.New("another user owns it, in a directory that everyone can write to")
+	errMoreOthers    = fmt.Errorf("more than %d entries of other users", maxOthers)
 	errTooLarge      = fmt.Errorf("larger than %d bytes", MaxFileSize)
 	errTotalSize     = fmt.Errorf("more than %d bytes with the files before it", MaxTotalSize)
 	errTooMany       = fmt.Errorf("more than %d files", MaxFiles)
@@ -136,56 +143,63 @@ var (
 )
 
 // loadDirectory loads all files below a directory, sorted by name. above has the directories that contain this one, as
-// far as they are being loaded.
-func (l *loader) loadDirectory(path string, info os.FileInfo, above []os.FileInfo) {
-	for _, dir := range above {
-		if os.SameFile(dir, info) {
-			l.reportFile(path, Warning, "linked-directory", errLinkedCycle)
-			return
-		}
-	}
+// far as they are being loaded. shared: an entry of a shared directory leads to this one.
+func (l *loader) loadDirectory(path string, above []os.FileInfo, shared bool) {
 	if len(above) >= MaxDepth {
 		l.reportUnread(path, Error, errTooDeep)
 		return
 	}
-	if err := l.checkWritable(path, info); err != nil {
-		l.reportUnread(path, Error, err)
+	d, err := readDirectory(path, shared, l.AgentUser)
+	if d.info != nil && slices.ContainsFunc(above, func(dir os.FileInfo) bool { return os.SameFile(dir, d.info) }) {
+		l.reportFile(path, Warning, "linked-directory", errLinkedCycle)
 		return
 	}
-	entries, err := os.ReadDir(path)
 	if err != nil {
 		l.reportUnread(path, Error, err)
+	} else if !d.shared() {
+		l.reportGroupWritable(path, d.mode)
 	}
-	above = append(above[:len(above):len(above)], info)
-	for _, e := range entries {
+	above = append(above[:len(above):len(above)], d.info)
+	others := 0 // entries of other users
+	for _, e := range d.entries {
 		if l.files >= MaxFiles {
 			l.reportUnread(path, Error, errTooMany)
 			return
 		}
-		name := filepath.Join(path, e.Name())
 		if isSkipped(e.Name()) {
+			continue
+		}
+		name := filepath.Join(path, e.Name())
+		err := d.checkEntry(e, l.AgentUser)
+		if errors.Is(err, errOtherOwner) {
+			if others++; others <= maxOthers {
+				l.reportUnread(name, Error, err)
+			}
 			continue
 		}
 		info, err := os.Stat(name)
 		switch {
 		case err != nil:
-			if _, gone := os.Lstat(name); gone == nil { // otherwise it was removed after ReadDir
+			if _, gone := os.Lstat(name); gone == nil { // otherwise it was removed after readDirectory
 				l.reportUnread(name, Error, err)
 			}
 		case info.IsDir():
-			l.loadDirectory(name, info, above)
+			l.loadDirectory(name, above, d.shared())
 		case info.Mode().IsRegular():
-			l.loadFile(name)
+			l.loadFile(name, d.shared())
 		default:
 			l.reportFile(name, Note, "not-regular", regular.ErrNotRegular)
 		}
 	}
+	if others > maxOthers {
+		l.reportFile(path, Error, "unread", errMoreOthers)
+	}
 }
 
-// loadFile loads one file.
-func (l *loader) loadFile(path string) {
+// loadFile loads one file. shared: an entry of a shared directory leads to it.
+func (l *loader) loadFile(path string, shared bool) {
 	l.files++
-	text, info, err := l.readFile(path)
+	text, info, err := l.readFile(path, shared)
 	if err != nil {
 		l.reportUnread(path, Error, err)
 		return
@@ -206,19 +220,17 @@ func (l *loader) addFile(path string, text []byte, modified time.Time, secret bo
 }
 
 // readFile reads a file within the limits.
-func (l *loader) readFile(path string) ([]byte, os.FileInfo, error) {
+func (l *loader) readFile(path string, shared bool) ([]byte, os.FileInfo, error) {
 	f, err := regular.Open(path, os.O_RDONLY)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err == nil {
-		err = l.checkWritable(path, info)
-	}
+	info, mode, err := checkAccess(f, shared, l.AgentUser)
 	if err != nil {
 		return nil, nil, err
 	}
+	l.reportGroupWritable(path, mode)
 	limit, beyond := int64(MaxFileSize), errTooLarge
 	if rest := MaxTotalSize - l.size; rest < limit {
 		limit, beyond = rest, errTotalSize
@@ -241,16 +253,11 @@ func ReadFile(path string) ([]byte, error) {
 	return text, err
 }
 
-// checkWritable reports a file or directory that its group can write to. It returns an error if everyone can.
-func (l *loader) checkWritable(path string, info os.FileInfo) error {
-	mode := info.Mode().Perm()
-	if mode&0o002 != 0 {
-		return fmt.Errorf("%w (mode %04o)", errWorldWritable, mode)
-	}
+// reportGroupWritable reports a file or directory that its group can write to.
+func (l *loader) reportGroupWritable(path string, mode uint32) {
 	if mode&0o020 != 0 {
-		l.reportFile(path, Warning, "group-writable", fmt.Errorf("its group can write to it (mode %04o)", mode))
+		l.reportFile(path, Warning, "group-writable", groupWritable(mode))
 	}
-	return nil
 }
 
 // reportUnread adds the Source and the Problem of a file or directory that was not read.

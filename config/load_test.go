@@ -237,8 +237,18 @@ func TestLoadJudgesWhoCanWrite(t *testing.T) {
 		{"directory by its group", map[string]fs.FileMode{"d": 0o775}, []string{
 			"d/f a=1", "d warning: its group can write to it (mode 0775)",
 		}},
-		{"directory by everybody", map[string]fs.FileMode{"d": 0o777 | fs.ModeSticky}, []string{
+		{"directory by everybody", map[string]fs.FileMode{"d": 0o777}, []string{
 			"d error: everyone can write to it (mode 0777)",
+		}},
+		{"directory to which everybody can add", map[string]fs.FileMode{"d": 0o777 | fs.ModeSticky}, []string{"d/f a=1"}},
+		{"in it a file by its group", map[string]fs.FileMode{"d": 0o777 | fs.ModeSticky, "d/f": 0o664}, []string{
+			"d/f error: its group can write to it (mode 0664)",
+		}},
+		{"in it a file by everybody", map[string]fs.FileMode{"d": 0o777 | fs.ModeSticky, "d/f": 0o666}, []string{
+			"d/f error: everyone can write to it (mode 0666)",
+		}},
+		{"directory to which its group can add", map[string]fs.FileMode{"d": 0o770 | fs.ModeSticky | fs.ModeSetgid}, []string{
+			"d/f a=1", "d warning: its group can write to it (mode 3770)",
 		}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -246,10 +256,88 @@ func TestLoadJudgesWhoCanWrite(t *testing.T) {
 			for path, mode := range row.mode {
 				require.NoError(t, os.Chmod(path, mode))
 			}
-			loaded := Load([]string{"d"}, nil)
+			loaded := LoadOptions{AgentUser: os.Geteuid()}.Load([]string{"d"})
 			assert.Equal(t, row.want, located(loaded))
 			assert.Equal(t, loaded.state().digest, scanFiles([]string{"d"}).digest)
 		})
+	}
+}
+
+// Everyone can add entries to a directory with mode 1777. Those of other users cost the entries of root nothing, and
+// cannot change what these lead to.
+func TestLoadInASharedDirectory(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to make files of other users")
+	}
+	const nobody = 65534
+	inTree(t, files{
+		"d/a": "a = 1", "d/agents": "b = 1", "d/link": "->../away/a", "d/stranger": "c = 1", "d/strange link": "->a",
+		"d/sub/a": "d = 1", "d/strange sub/a": "e = 1", "d/to stranger": "->../away/stranger", "d/through": "->..data/a",
+		"d/..data": "->../away/strange", "d/to sub": "->../away/strange", "away/a": "f = 1", "away/stranger": "g = 1",
+		"away/strange/a": "h = 1",
+	})
+	for name, owner := range map[string]int{
+		"d/agents": 7, "d/stranger": nobody, "d/strange link": nobody, "d/strange sub": nobody, "d/..data": nobody,
+		"away/stranger": nobody, "away/strange": nobody, "away/strange/a": nobody,
+	} {
+		require.NoError(t, os.Lchown(name, owner, owner))
+	}
+	require.NoError(t, os.Chmod("d", 0o777|fs.ModeSticky))
+	const reason = " error: another user owns it, in a directory that everyone can write to (user 65534)"
+	want := []string{
+		"d/a a=1", "d/agents b=1", "d/link f=1", "d/sub/a d=1",
+		"d/strange link" + reason, "d/strange sub" + reason, "d/stranger" + reason, "d/to stranger" + reason,
+		"d/to sub" + reason,
+	}
+	got := located(LoadOptions{AgentUser: 7}.Load([]string{"d"}))
+	if slices.ContainsFunc(got, func(line string) bool { return strings.Contains(line, "permission denied") }) {
+		want = append(want, "d/through error: permission denied") // fs.protected_symlinks
+	} else {
+		want = slices.Insert(want, 7, "d/through"+reason)
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	assert.Equal(t, want, got)
+
+	root, err := os.Getwd()
+	require.NoError(t, err)
+	assert.NotContains(t, findWatchDirs([]string{root + "/d"}), root+"/d/strange sub")
+	assert.NotContains(t, findWatchDirs([]string{root + "/d"}), root+"/away/strange/a")
+}
+
+// Other users can make as many entries as they like. Only some are reported, and root's are read.
+func TestLoadReportsSomeEntriesOfOthers(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to make files of other users")
+	}
+	inTree(t, files{"d/z": "z = 1"})
+	for i := range maxOthers + 5 {
+		require.NoError(t, os.Symlink("z", fmt.Sprintf("d/%d", i)))
+		require.NoError(t, os.Lchown(fmt.Sprintf("d/%d", i), 65534, 65534))
+	}
+	require.NoError(t, os.Chmod("d", 0o777|fs.ModeSticky))
+	got := located(Load([]string{"d"}, nil))
+	require.Len(t, got, maxOthers+2)
+	assert.Equal(t, "d/z z=1", got[0])
+	assert.Equal(t, "d error: more than 100 entries of other users", got[maxOthers+1])
+}
+
+// Nobody can change what is mounted read-only, whatever its modes and owners.
+func TestLoadFromAMountThatIsReadOnly(t *testing.T) {
+	inTree(t, files{"d/": ""})
+	if err := syscall.Mount("tmpfs", "d", "tmpfs", 0, "mode=777"); err != nil {
+		t.Skip("cannot mount: ", err)
+	}
+	t.Cleanup(func() { assert.NoError(t, syscall.Unmount("d", 0)) })
+	require.NoError(t, os.WriteFile("d/f", []byte("a = 1"), 0o644))
+	require.NoError(t, os.Lchown("d/f", 65534, 65534))
+	for _, mode := range []fs.FileMode{0o777, 0o777 | fs.ModeSticky} {
+		require.NoError(t, os.Chmod("d", mode))
+		require.NoError(t, os.Chmod("d/f", 0o666))
+		require.NoError(t, syscall.Mount("", "d", "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
+		assert.Equal(t, []string{"d/f a=1"}, located(Load([]string{"d"}, nil)))
+		require.NoError(t, syscall.Mount("", "d", "", syscall.MS_REMOUNT, ""))
+		assert.NotContains(t, located(Load([]string{"d"}, nil)), "d/f a=1")
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"syscall"
 )
@@ -16,9 +17,9 @@ type fileState struct {
 	transient bool              // something could not be read for a reason that ends without an event
 }
 
-// scanFiles returns the state that Load would find now.
+// scanFiles returns the state that Load would find now for the user of this process.
 func scanFiles(paths []string) fileState {
-	l := &loader{scanning: true}
+	l := &loader{scanning: true, LoadOptions: LoadOptions{AgentUser: os.Geteuid()}}
 	l.loadPaths(paths)
 	return l.out.state()
 }

@@ -33,7 +33,7 @@ const (
 )
 
 // Watcher notices that the content of a path list differs from the last load. Run has a goroutine of the caller; any
-// goroutine may call RecordLoad.
+// goroutine may call RecordLoad. The loads have the user of this process as AgentUser.
 type Watcher struct {
 	paths      []string
 	log        logrus.FieldLogger

@@ -45,7 +45,7 @@ func findWatchDirs(paths []string) watchDirs {
 			}
 			path = dir + "/" + path
 		}
-		t.addPath("/", path, 0)
+		t.addPath("/", path, 0, false)
 	}
 	return t.dirs
 }
@@ -57,8 +57,8 @@ type dirFinder struct {
 }
 
 // addPath adds the directories for a path. dir is where it starts, and has no link in its path. depth is the number
-// of directories of the list above.
-func (t *dirFinder) addPath(dir, path string, depth int) {
+// of directories of the list above. shared: an entry of a shared directory leads to the path.
+func (t *dirFinder) addPath(dir, path string, depth int, shared bool) {
 	rest := strings.Split(path, "/")
 	for links := 0; len(rest) > 0; {
 		name := rest[0]
@@ -90,36 +90,33 @@ func (t *dirFinder) addPath(dir, path string, depth int) {
 		rest = append(strings.Split(target, "/"), rest...)
 	}
 	t.watchDir(filepath.Dir(dir)).names[filepath.Base(dir)] = true
-	t.addTree(dir, depth)
+	t.addTree(dir, depth, shared)
 }
 
 // addTree adds a directory with all its entries, and those below.
-func (t *dirFinder) addTree(dir string, depth int) {
+func (t *dirFinder) addTree(dir string, depth int, shared bool) {
 	p := t.watchDir(dir)
 	if p.whole || depth >= MaxDepth {
 		return
 	}
-	info, err := os.Lstat(dir)
-	if err != nil || info.Mode().Perm()&0o002 != 0 {
+	agent := os.Geteuid()
+	d, err := readDirectory(dir, shared, agent)
+	if err != nil {
 		return // Load refuses it, and the event of a change of its mode is in the parent
 	}
 	p.whole = true
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return // likewise
-	}
-	for _, e := range entries {
+	for _, e := range d.entries {
 		isDir, isLink := e.IsDir(), e.Type()&fs.ModeSymlink != 0
-		if isSkipped(e.Name()) || !isDir && !isLink {
+		if isSkipped(e.Name()) || !isDir && !isLink || d.checkEntry(e, agent) != nil {
 			continue
 		}
 		if t.entries++; t.entries > MaxFiles {
 			return
 		}
 		if isDir {
-			t.addTree(filepath.Join(dir, e.Name()), depth+1)
+			t.addTree(filepath.Join(dir, e.Name()), depth+1, d.shared())
 		} else {
-			t.addPath(dir, e.Name(), depth+1)
+			t.addPath(dir, e.Name(), depth+1, d.shared())
 		}
 	}
 }

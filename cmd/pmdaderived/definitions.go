@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -34,7 +35,7 @@ func newDefinitionSource(o *options, log logrus.FieldLogger) *definitionSource {
 func (s *definitionSource) load() served.Config {
 	r := definitions.Reader{
 		Paths: s.options.paths, Conf: s.options.conf, Before: s.last.Definitions,
-		Called: config.Printable,
+		Called: config.Printable, User: os.Geteuid(),
 	}.Read()
 	if !s.watcher.RecordLoad(&r.Loaded) {
 		return s.last

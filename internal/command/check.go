@@ -69,7 +69,7 @@ func runCheck(ctx context.Context, t *invocation, args []string) int {
 	if err := t.spool(paths); err != nil {
 		return t.fail(err)
 	}
-	files := definitions.ReadChecked(definitions.Reader{Paths: t.paths, Conf: t.conf}, paths, offline, t.spooled)
+	files := definitions.ReadChecked(t.reader(t.paths), paths, offline, t.spooled)
 	files.Portable = portable
 	read := checkRun{files}
 	var h *lintHost

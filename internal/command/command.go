@@ -7,7 +7,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"os/user"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"unicode"
@@ -203,7 +205,16 @@ func (t *invocation) pathsOption() {
 
 // read reads definition files.
 func (t *invocation) read(paths []string) definitions.Parsed {
-	return definitions.Reader{Paths: paths, Conf: t.conf}.Read()
+	return t.reader(paths).Read()
+}
+
+// reader returns a reader for the user that the agent runs as; without such an account for root.
+func (t *invocation) reader(paths []string) definitions.Reader {
+	r := definitions.Reader{Paths: paths, Conf: t.conf}
+	if account, err := user.Lookup(t.conf.User); err == nil {
+		r.User, _ = strconv.Atoi(account.Uid) // a number on Unix
+	}
+	return r
 }
 
 // readPaths reads the definition files of -c, by default those of the agent. It says how many mistakes they have, if -c

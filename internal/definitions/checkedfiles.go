@@ -51,7 +51,7 @@ func ReadChecked(r Reader, operands []string, offline bool, spooled string) Chec
 	if len(operands) == 0 {
 		c.Parsed = r.Read()
 	} else {
-		outside, alone := c.sortOperands(operands, around, names, spooled)
+		outside, alone := c.sortOperands(operands, around, names, spooled, config.LoadOptions{AgentUser: r.User})
 		if alone && offline {
 			around = nil // the result must be the same on every host
 		}
@@ -73,16 +73,16 @@ const StandardInput = "-"
 // sortOperands finds the files that operands name. It returns the paths of files that the agent does not read; alone
 // means that it reads none of them. spooled is the copy of standard input.
 func (c *CheckedFiles) sortOperands(
-	operands, around []string, names map[string]string, spooled string,
+	operands, around []string, names map[string]string, spooled string, options config.LoadOptions,
 ) (outside []string, alone bool) {
 	c.asked, c.named, c.drafts = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	alone = true
 	agents, added := map[string]bool{}, map[string]bool{} // by real paths
-	for _, s := range config.Load(around, nil).Sources {
+	for _, s := range options.Load(around).Sources {
 		agents[realPath(s.Path)] = true
 	}
 	for _, operand := range operands {
-		named := config.Load([]string{operand}, nil)
+		named := options.Load([]string{operand})
 		if len(named.Sources) == 0 {
 			outside = append(outside, operand)
 		}

@@ -30,6 +30,7 @@ const (
 type Reader struct {
 	Paths  []string // nil: the default ones
 	Conf   config.PCPConf
+	User   int                      // the user that the agent runs as
 	Before []served.Definition      // the result of the last Read: unchanged definitions are not parsed again
 	Called func(path string) string // returns the name of a file in messages; nil: its path
 }
@@ -53,7 +54,7 @@ func (f Reader) Read() Parsed {
 		known[p.Name] = p
 		return nil
 	}
-	loading := config.LoadOptions{Accept: accept, DisplayName: f.Called}
+	loading := config.LoadOptions{Accept: accept, DisplayName: f.Called, AgentUser: f.User}
 	paths := f.Paths
 	if paths == nil {
 		paths, loading.MissingSeverity = config.DefaultPaths(f.Conf), config.Note
