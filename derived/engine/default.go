@@ -85,7 +85,7 @@ func (e *Evaluation) instances(i int32, s *step, c *cell) {
 		c.v.Code, c.v.Insts = 0, a.Insts
 	case of == ofKnown:
 		c.v.Code, c.v.Insts = min(0, b.Code), b.Insts
-	case of == ofBoth && (a.Code >= 0 && a.Insts == nil || b.Code >= 0 && b.Insts == nil):
+	case of == ofBoth && (a.Code >= 0 && a.Len() == 0 || b.Code >= 0 && b.Len() == 0):
 		c.v.Code = 0 // there are none
 	case a.Insts == nil:
 		c.v.Insts = b.Insts
@@ -105,7 +105,7 @@ func (e *Evaluation) instances(i int32, s *step, c *cell) {
 		}
 		c.v.Insts = m.collectedSet()
 	}
-	if s.of() == ofEither && c.v.Insts != nil {
+	if s.of() == ofEither && len(c.v.Insts.IDs()) > 0 {
 		c.v.Code = 0
 	}
 	if c.v.Code == 0 {
