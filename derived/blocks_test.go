@@ -58,6 +58,10 @@ func TestBlocks(t *testing.T) {
 		{`max_sample(delta(a), "1min")`, "a", func(a, _, old known) known { // its operand
 			return known{math.Float64bits(float64(a.value - old.value)), old.ok && a.value >= old.value}
 		}},
+		{`max_sample((instant(a) > 500) / (instant(b) > 500), "1min")`, "a", func(a, b, _ known) known {
+			above := func(v uint64) float64 { return map[bool]float64{true: 1}[v > 500] }
+			return known{math.Float64bits(above(a.value) / above(b.value)), b.ok && (a.value > 500 || b.value > 500)}
+		}},
 		{"instant(a) > 500 ? 7 + instant(a) : instant(b)", "a", func(a, b, _ known) known {
 			if a.value > 500 {
 				return known{7 + a.value, true}

@@ -9,8 +9,8 @@ type Vector struct {
 	Type  pdu.Type
 	Insts *InstSet // one instance per value; nil: at most one value, of a singular metric
 
-	// Unknown reports that values are missing because a delta() or rate() had no earlier ones to compare with. It is
-	// false where there are none to begin with, of which sum() and count() are 0.
+	// Unknown reports that values are missing, because a delta() or rate() had nothing to compare with, or by a rule of
+	// windows. It is false where there are none to begin with, of which sum() and count() are 0.
 	Unknown bool
 
 	// Type decides which of the two is used. Bits holds numbers: two's complement or IEEE-754,

@@ -60,6 +60,14 @@ func multiplyDouble(dst, a, b []uint64) {
 	}
 }
 
+// divideAsIs divides as the processor does: 0 divided by 0 is NaN. No result is minus zero.
+func divideAsIs(dst, a, b []uint64) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		dst[i] = column.FromDouble(column.ToDouble(a[i])/column.ToDouble(b[i]) + 0)
+	}
+}
+
 func divide(dst, a, b []uint64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {

@@ -110,9 +110,12 @@ func (c *compiler) foldConstants(s *step) (uint64, bool) {
 		return 0, false
 	}
 	out, a := []uint64{0}, []uint64{steps[s.first].value()}
-	if two {
+	switch {
+	case s.divides() && a[0]<<1 == 0 && steps[s.second].value()<<1 == 0: // 0 / 0 depends on the evaluation
+		return 0, false
+	case two:
 		s.binary()(out, a, []uint64{steps[s.second].value()})
-	} else {
+	default:
 		c.program.unary(s, out, a)
 	}
 	return out[0], true

@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"math"
+	"slices"
+
 	"pmdaderived/derived/column"
 	"pmdaderived/derived/group"
 	"pmdaderived/pdu"
@@ -16,7 +19,8 @@ type Evaluation struct {
 	steps   []step // of the set's program
 	slots   []slot // of the steps
 
-	// inWindow says that the values are for windows, where a delta() of a counter that went down does not count.
+	// inWindow says that the values are for windows, where neither 0 / 0 counts nor delta() of a counter that went down:
+	// they are no values there.
 	inWindow bool
 
 	results   *Results // of the windows; nil: unknown
@@ -224,6 +228,11 @@ func (e *Evaluation) unary(i int32, s *step, c *cell) {
 // binary pairs the values of two sets by instance, and a single value with each value of a set. If both have an
 // error, that of the left one is the result.
 func (e *Evaluation) binary(i int32, s *step, c *cell) {
+	loop := s.binary()
+	if e.inWindow && s.divides() {
+		loop = divideAsIs
+		defer c.dropNaN()
+	}
 	a, b := e.step(s.first), e.step(s.second)
 	switch {
 	case a.Code < 0:
@@ -235,7 +244,7 @@ func (e *Evaluation) binary(i int32, s *step, c *cell) {
 	case len(a.Bits) == 0 || len(b.Bits) == 0:
 		return
 	case !s.set: // two numbers
-		s.binary()(c.single[:], a.Bits, b.Bits)
+		loop(c.single[:], a.Bits, b.Bits)
 		c.v.Bits = c.single[:]
 		return
 	}
@@ -248,7 +257,25 @@ func (e *Evaluation) binary(i int32, s *step, c *cell) {
 	default:
 		c.v.Insts, x.single, n = b.Insts, true, len(b.Bits)
 	}
-	e.apply(s.binary(), e.makeNumbers(i, c, n), &x, &y)
+	e.apply(loop, e.makeNumbers(i, c, n), &x, &y)
+}
+
+// dropNaN removes the values that are not a number, and their instances.
+func (c *cell) dropNaN() {
+	isNaN := func(v uint64) bool { return math.IsNaN(column.ToDouble(v)) }
+	if !slices.ContainsFunc(c.v.Bits, isNaN) {
+		return
+	}
+	m, kept := c.memory(), c.v.Bits[:0]
+	m.ids = m.ids[:0]
+	for k, v := range c.v.Bits {
+		if !isNaN(v) {
+			kept, m.ids = append(kept, v), append(m.ids, c.v.At(k))
+		}
+	}
+	if c.v.Bits, c.v.Unknown = kept, true; c.v.Insts != nil {
+		c.v.Insts = m.collectedSet()
+	}
 }
 
 // apply computes dst from two columns with a loop that takes plain ones.

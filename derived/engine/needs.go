@@ -23,6 +23,8 @@ type Needs struct {
 	Labels    []Selector  // labels of instances, for by (label(NAME))
 	Groups    []pdu.InDom // domains of groups that the metric makes: no need
 	Windows   []uint32    // positions in [Set.Windows] of the windows whose results it needs
+
+	Divides bool // there is a division
 }
 
 // Selector is an instance of a domain by its name, or a label of its instances.
@@ -49,6 +51,7 @@ func (c *compiler) collectNeeds(root int32, n *check.Node) Needs {
 		if known := c.needs[i]; known != nil { // of a metric that this one uses: a chain is not walked again for each
 			needs.Operands = append(needs.Operands, known.Operands...)
 			needs.Windows = append(needs.Windows, known.Windows...)
+			needs.Divides = needs.Divides || known.Divides
 			needs.addDomains(known)
 			continue
 		}
@@ -84,6 +87,7 @@ func distinct[T comparable](list []T, compare func(T, T) int) []T {
 // addStepNeeds adds the needs of a step without those of its operands.
 func (c *compiler) addStepNeeds(n *Needs, s *step) {
 	d := s.domain
+	n.Divides = n.Divides || s.divides()
 	switch of := c.set.groupDomains[d].Of; s.key {
 	case group.KeyPattern:
 		c.addNames(n, of)

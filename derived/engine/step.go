@@ -85,6 +85,9 @@ func (s step) withValue(value uint64) step {
 // operator returns that of opArith, opCompare and opBool.
 func (s *step) operator() syntax.Op { return syntax.Op(s.word) }
 
+// divides reports whether s is a division.
+func (s *step) divides() bool { return s.op == opArith && s.operator() == syntax.Div }
+
 // function returns that of opPair, opAggregate, opEach, opTop and opGroup.
 func (s *step) function() syntax.Func { return syntax.Func(s.word) }
 

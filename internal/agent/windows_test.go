@@ -67,6 +67,18 @@ func TestTicksWithoutValues(t *testing.T) {
 	assert.Zero(t, b.agent.figures.WindowGaps.Load())
 }
 
+// A tick with 0 / 0 does not count; elsewhere it is 0.
+func TestNothingByNothingInWindow(t *testing.T) {
+	b := newBench(t, conf("ratio = delta(up.count) / delta(up.count)", `n = min_sample(ratio, "3s")`))
+	b.tick(5)
+	want := [][]string{{"1", "no value"}, {"1", "0"}, {"1", "0"}, {"no value", "0"}, {"1", "1"}}
+	for i, n := range []uint64{7, 7, 7, 7, 8} {
+		b.tick(n)
+		b.sample(n, "ratio")
+		assert.Equal(t, want[i], []string{b.value(1, 0, "n"), b.value(1, 0, "ratio")}, "tick %d", i)
+	}
+}
+
 // A tick at which a counter fell does not count; elsewhere its delta is negative.
 func TestCounterFallsInWindow(t *testing.T) {
 	b := newBench(t, conf(`n = sum_sample(delta(up.count), "9s")`, "d = delta(up.count)"))

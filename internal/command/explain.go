@@ -125,8 +125,10 @@ func showWindows(w io.Writer, m *derived.Metric, windows []*derived.Window) {
 		return
 	}
 	fmt.Fprintln(w)
+	divides := false
 	for _, i := range m.Needs().Windows {
 		of := windows[i]
+		divides = divides || of.Needs().Divides
 		if of.Span == 0 {
 			fmt.Fprintf(w, "%s since the client's own last fetch: sampled every %s while a client fetches it, "+
 				"otherwise less often; the agent keeps a value of each instance for each client.\n",
@@ -139,6 +141,9 @@ func showWindows(w io.Writer, m *derived.Metric, windows []*derived.Window) {
 		}
 		fmt.Fprintf(w, "%s over %s: always sampled every %s; the agent keeps %s.\n", of.Func,
 			timeText(time.Duration(of.Span)*of.Every), timeText(of.Every), retained)
+	}
+	if divides {
+		fmt.Fprintln(w, "Inside functions over time 0 / 0 is no value.")
 	}
 }
 

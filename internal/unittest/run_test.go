@@ -1,9 +1,11 @@
 package unittest
 
 import (
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"pmdaderived/derived"
 )
@@ -219,6 +221,43 @@ e = min_sample(sum(delta(reads) / 2), "9s")`,
  expect d 10...
  expect e 5...`,
 		},
+		{
+			"seconds without requests do not count in a window", `await = delta(reads) / delta(total)
+a = avg_sample(await, "9s")
+b = nth_percentile_sample(await, 50, "9s")
+c = min_sample(max(await), "9s")
+d = max_sample(await > 1, "9s")
+e = avg_sample(default(await, 0), "9s")
+f = avg_sample(await)
+g = count_sample(0 / (temp - temp), "9s")
+h = min_sample((0 - temp) / temp + 1 / temp, "9s")
+i = count_sample(temp + 0 / 0, "9s")
+j = temp + 0 / 0
+k = min_sample(sum(await), "9s")
+l = min_sample(temp / (delta(ncpu) - delta(ncpu)), "9s")`,
+			`fetches 1s 2s 3s 4s 5s
+ given reads[sda] 0 6 6 6 6 8
+ given total[sda] 0 2 2 2 2 4
+ given reads[sdb] 0...
+ given total[sdb] 0...
+ given temp 1...
+ given ncpu 1...
+ expect await[sda] _ 0 0 0 1
+ expect await[sdb] _ 0 0 0 0
+ expect a[sda] 3 3 3 3 2
+ expect b[sda] 3 3 3 3 1
+ expect c 3 3 3 3 1
+ expect d[sda] 1 1 1 1 1
+ expect e[sda] 1.5 1 0.75 0.6 0.666666667
+ expect e[sdb] 0 0 0 0 0
+ expect f[sda] 3 _ _ _ 1
+ expect g _...
+ expect h 0...
+ expect i _...
+ expect j 1...
+ expect k 3 3 3 3 1
+ expect l _...`,
+		},
 		{"a client that fetches seldom", `x = max_sample(ncpu, "10s")
 y = delta(reads)`, "given ncpu 1x4 8 1x5 2\n given reads[sda] 0+1x11\n fetches 4s 10s\n expect x 8 8\n expect y[sda] _ 6"},
 		{
@@ -300,6 +339,29 @@ y = delta(reads)`, "given ncpu 1x4 8 1x5 2\n given reads[sda] 0+1x11\n fetches 4
 			assert.Empty(t, outcome(t, row.definition+"\n", host+"test a\n "+row.test+"\n"))
 		})
 	}
+}
+
+// Idle seconds do not count in windows of the ratios that are shipped.
+func TestShippedRatiosInWindows(t *testing.T) {
+	text, err := os.ReadFile("../../conf/host-disk.conf")
+	require.NoError(t, err)
+	assert.Empty(t, outcome(t, string(text)+`
+a = avg_sample(host.disk.await, "9s")
+b = min_sample(host.disk.slowest, "9s")
+c = min_sample(host.disk.request_size, "9s")
+`, `metric disk.dev.total U64 counter count 60.1
+metric disk.dev.total_bytes U64 counter Kbyte 60.1
+metric disk.dev.total_rawactive U32 counter millisec 60.1
+indom 60.1 sda
+test a
+ fetches 1s 2s 3s 4s
+ given disk.dev.total 0 2 2 2 4
+ given disk.dev.total_bytes 0 16 16 16 20
+ given disk.dev.total_rawactive 0 6 6 7 9
+ expect host.disk.await _ 0 0 1
+ expect a 3 3 3 2
+ expect b 3 3 3 1
+ expect c 8 8 8 2`))
 }
 
 // Failures show what differs. Line 17 is the first of the test.

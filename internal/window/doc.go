@@ -25,7 +25,7 @@
 //	event                            effect on the window
 //	a tick fails, or is missing      none: the window ends at the last tick that did not
 //	an instance is missing           it is not in the result; in a domain of groups it is, as long as it is in the window
-//	a number is not finite           it does not count, but its instance is there
+//	a number is not finite, or 0/0   it does not count, but its instance is there
 //	the operand has no values        the window moves on, and has the values of earlier ticks
 //	ticks are numbered anew          the window restarts, if the number is not larger
 //	the connection was lost          values stay; delta() and rate() have no value once
