@@ -35,7 +35,7 @@
 //   - a name defined again by a later file replaces the earlier definition; libpcp keeps the
 //     first of all. Within one file the first stays here too.
 //   - directories are read in the order of their names, without copies (*.bak) and files that editors and
-//     package managers leave behind
+//     package managers leave behind, and without what a clone of a repository has beside definitions (.git, README.md)
 //   - a path that cannot be read does not end the load
 //   - files that everyone can write are refused
 //

@@ -11,5 +11,6 @@ const (
 	MaxDefinitions   = 100_000  // definitions of a load
 	MaxProblems      = 10_000   // problems reported per file
 	maxShown         = 2000     // bytes of a source line in a message
+	maxNames         = 10       // names in a message
 	maxOthers        = 100      // entries of other users that are reported per directory
 )

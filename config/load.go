@@ -160,7 +160,8 @@ func (l *loader) loadDirectory(path string, above []os.FileInfo, shared bool) {
 		l.reportGroupWritable(path, d.mode)
 	}
 	above = append(above[:len(above):len(above)], d.info)
-	others := 0 // entries of other users
+	others := 0          // entries of other users
+	var leftOut []string // names
 	for _, e := range d.entries {
 		if l.files >= MaxFiles {
 			l.reportUnread(path, Error, errTooMany)
@@ -179,6 +180,8 @@ func (l *loader) loadDirectory(path string, above []os.FileInfo, shared bool) {
 		}
 		info, err := os.Stat(name)
 		switch {
+		case isLeftOut(e.Name(), err == nil && info.IsDir()):
+			leftOut = append(leftOut, e.Name())
 		case err != nil:
 			if _, gone := os.Lstat(name); gone == nil { // otherwise it was removed after readDirectory
 				l.reportUnread(name, Error, err)
@@ -193,6 +196,13 @@ func (l *loader) loadDirectory(path string, above []os.FileInfo, shared bool) {
 	}
 	if others > maxOthers {
 		l.reportFile(path, Error, "unread", errMoreOthers)
+	}
+	if n := len(leftOut); n > 0 {
+		names := strings.Join(leftOut[:min(n, maxNames)], ", ")
+		if n > maxNames {
+			names += ", …"
+		}
+		l.reportFile(path, Note, "left-out", errors.New("not read because of their names: "+names))
 	}
 }
 

@@ -166,6 +166,29 @@ func TestLoad(t *testing.T) {
 			[]string{"d/a.conf a=1"},
 		},
 		{
+			"a clone of a repository",
+			files{
+				"d/a.conf": "a = 1", "d/sub/b": "b = 1", "d/.git/hooks/c": "c = 1", "d/.git/config": "bare = false",
+				"d/.github/workflows/d.yml": "bad", "d/.gitignore": "bad", "d/.gitlab-ci.yml": "bad",
+				"d/.editorconfig": "root = true",
+				"d/README.md":     "bad", "d/LICENSE": "bad", "d/Makefile": "D = 1", "d/CHANGES.md": "bad", "d/sub/README": "bad",
+				"d/sub/.gitkeep": "", "d/.x": "->.github", "d/CODEOWNERS": "bad", "d/.hidden": "h = 1",
+			},
+			[]string{"d"},
+			[]string{
+				"d/.hidden h=1", "d/a.conf a=1", "d/sub/b b=1",
+				"d/sub note: not read because of their names: .gitkeep, README",
+				"d note: not read because of their names: .editorconfig, .git, .github, .gitignore, .gitlab-ci.yml, .x, " +
+					"CHANGES.md, CODEOWNERS, LICENSE, Makefile, …",
+			},
+		},
+		{
+			"its files and directories named in the list",
+			files{"README.md": "a = 1", ".d/b": "b = 1"},
+			[]string{"README.md", ".d"},
+			[]string{"README.md a=1", ".d/b b=1"},
+		},
+		{
 			"left-overs and tests named in the list are not",
 			map[string]string{"a~": "a = 1", "a.test": "b = 1", ".c.bak": "c = 1"},
 			[]string{"a~", "a.test", ".c.bak"},

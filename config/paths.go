@@ -41,13 +41,25 @@ func ReadByClients(conf PCPConf, file string) bool {
 // isSkipped reports whether a file or directory in a directory is skipped because of its name: unit tests of
 // definitions, copies that people keep, and files that editors, package managers, NFS, Kubernetes and Ansible leave
 // behind. A skipped copy would otherwise replace the definitions of the original, since later files win. Other hidden
-// files are read, as libpcp does.
+// files are read, as libpcp does, unless isLeftOut has them.
 func isSkipped(name string) bool {
-	patterns := []string{
+	return matches(name, []string{
 		"..*", ".#*", ".nfs*", ".ansible_tmp*", "#", "#*#",
 		"*.test", "*~", ".*.sw?", "*.bak", "*.orig", "*.old", "*.rej", "*.save", "*.swp", "*.tmp",
 		"*.dpkg-*", "*.ucf-*", "*.rpmnew", "*.rpmorig", "*.rpmsave",
-	}
+	})
+}
+
+// isLeftOut reports whether an entry of a directory is left out with a note, because a clone of a repository has such
+// entries beside definitions. A line of .git/config or .editorconfig can look like a definition.
+func isLeftOut(name string, isDir bool) bool {
+	return isDir && name[0] == '.' || matches(name, []string{
+		"README*", "LICENSE*", "LICENCE*", "COPYING*", "CHANGELOG*", "CONTRIBUTING*", "CODEOWNERS", "Makefile", "*.md",
+		".git*", ".hg*", ".*ignore", ".*rc", ".editorconfig", ".mailmap", ".*.json", ".*.toml", ".*.yaml", ".*.yml",
+	})
+}
+
+func matches(name string, patterns []string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		match, _ := filepath.Match(pattern, name)
 		return match

@@ -107,7 +107,7 @@ func (t *dirFinder) addTree(dir string, depth int, shared bool) {
 	p.whole = true
 	for _, e := range d.entries {
 		isDir, isLink := e.IsDir(), e.Type()&fs.ModeSymlink != 0
-		if isSkipped(e.Name()) || !isDir && !isLink || d.checkEntry(e, agent) != nil {
+		if isSkipped(e.Name()) || isLeftOut(e.Name(), isDir) || !isDir && !isLink || d.checkEntry(e, agent) != nil {
 			continue
 		}
 		if t.entries++; t.entries > MaxFiles {

@@ -42,6 +42,7 @@ func TestTrace(t *testing.T) {
 		{"far above the files", files{"a/b/c/d/f": ""}, []string{"a/b/c/d"}, []string{"/a/b/c: d", "/a/b/c/d: *"}},
 		{"levels of directories", files{"d/e/f/g": ""}, []string{"d"}, []string{": d", "/d: *", "/d/e: *", "/d/e/f: *"}},
 		{"ignored directories", files{"d/..1/f": "", "d/e~/f": ""}, []string{"d"}, []string{": d", "/d: *"}},
+		{"a clone of a repository", files{"d/.git/f/g": "", "d/e/f": ""}, []string{"d"}, []string{": d", "/d: *", "/d/e: *"}},
 		{"missing", files{"d/": ""}, []string{"d/e/f"}, []string{"/d: e"}},
 		{"below a file", files{"d": ""}, []string{"d/e/f"}, []string{": d"}},
 		{"two in one place", files{"d/f": "", "d/g": ""}, []string{"d/f", "d/g"}, []string{"/d: f g"}},

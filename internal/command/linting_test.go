@@ -73,7 +73,7 @@ func TestCodesOfFiles(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"a/1": "a = 1\na(oneline) = b\n", "b/1": "a = 2\na(oneline) = b\n", "c/1": "a(oneline) = c\n",
-		"many/1": strings.Repeat("no\n", config.MaxProblems+1), "writable/1": "d = 1\n",
+		"many/1": strings.Repeat("no\n", config.MaxProblems+1), "writable/1": "d = 1\n", "clone/README": "read me\n",
 	} {
 		writeFile(t, filepath.Join(dir, name), text)
 	}
@@ -89,6 +89,7 @@ func TestCodesOfFiles(t *testing.T) {
 		{"writable", "group-writable", "warning"},
 		{"linked", "linked-directory", "warning"},
 		{"pipes", "not-regular", "note"},
+		{"clone", "left-out", "note"},
 	} {
 		t.Run(row.code, func(t *testing.T) {
 			args := []string{"check", "--offline", "--all", "--ignore=same-expression"}

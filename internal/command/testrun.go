@@ -132,6 +132,9 @@ func (r *testRun) runPath(path string) {
 	}
 	found := false
 	err = filepath.WalkDir(path, func(name string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() && name != path && strings.HasPrefix(e.Name(), ".") {
+			return fs.SkipDir // its definitions are not read
+		}
 		if err == nil && !e.IsDir() && filepath.Ext(name) == unittest.Extension {
 			found = true
 			r.runFile(name)
