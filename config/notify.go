@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -41,11 +42,18 @@ type notifier struct {
 	eventSource
 	wakeRun func()                    // called from the goroutine of the notifier
 	dirs    atomic.Pointer[watchDirs] // the directories of the last watch
+	denied  map[string]denial         // by directory; belongs to watch
 	done    chan struct{}             // closed when forwardEvents has ended
 }
 
+// denial is why the kernel does not watch a directory, and what was there.
+type denial struct {
+	err  error
+	info fs.FileInfo
+}
+
 func newNotifier(f eventSource, tell func()) *notifier {
-	n := &notifier{eventSource: f, wakeRun: tell, done: make(chan struct{})}
+	n := &notifier{eventSource: f, wakeRun: tell, denied: map[string]denial{}, done: make(chan struct{})}
 	n.dirs.Store(&watchDirs{})
 	go n.forwardEvents()
 	return n
@@ -87,12 +95,12 @@ func (n *notifier) watch(paths []string) error {
 	for dir := range *before {
 		if all[dir] == nil {
 			_ = n.Remove(dir) // the kernel may have done so already
+			delete(n.denied, dir)
 		}
 	}
 	var failed error
 	for _, dir := range slices.Sorted(maps.Keys(all)) { // in order, so that the first error is the same the next time
-		// Add also those that are watched already: another directory may have their path now.
-		err := n.Add(dir)
+		err := n.addDir(dir)
 		if err != nil && failed == nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 			failed = &fs.PathError{Op: "watch", Path: dir, Err: err}
 		}
@@ -101,4 +109,20 @@ func (n *notifier) watch(paths []string) error {
 		n.wakeRun()
 	}
 	return failed
+}
+
+// addDir makes the kernel watch a directory, also one that is watched already: another directory may have its path now.
+// If that is denied, it does not try again before another directory is there, or its mode has changed: each denial by
+// SELinux is a record in the audit log.
+func (n *notifier) addDir(dir string) error {
+	info, statErr := os.Stat(dir)
+	if was, ok := n.denied[dir]; ok && statErr == nil && os.SameFile(was.info, info) && was.info.Mode() == info.Mode() {
+		return was.err
+	}
+	delete(n.denied, dir)
+	err := n.Add(dir)
+	if statErr == nil && errors.Is(err, fs.ErrPermission) {
+		n.denied[dir] = denial{err, info}
+	}
+	return err
 }

@@ -25,7 +25,8 @@ const (
 	// hosts, nor a file system that is mounted over a directory.
 	slowPoll = time.Minute
 
-	// fastPoll is the time between polls while the kernel cannot report all changes, because a limit of it is reached.
+	// fastPoll is the time between polls while the kernel cannot report all changes, because a limit of it is reached, or
+	// because it denies that.
 	fastPoll = 10 * time.Second
 
 	// retryPoll is the time until files are read again after a transient error.

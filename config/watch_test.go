@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -657,6 +658,37 @@ func TestWatchNeedsNotListWhatItPasses(t *testing.T) {
 				require.Len(t, s.said(), 1)
 				assert.Equal(t, row.blind, s.said()[0] != notified)
 			})
+		})
+	}
+}
+
+// A watch that is denied is tried again when another directory is there. The poll does the rest.
+func TestWatchRepeatsNoDenial(t *testing.T) {
+	for _, denied := range []error{syscall.EACCES, syscall.EPERM} {
+		d := newTree(t, files{"d/f": "a = 1\n"})
+		dir, err := filepath.EvalSymlinks(d.path("d"))
+		require.NoError(t, err)
+		synctest.Test(t, func(t *testing.T) {
+			var tries atomic.Int32
+			s := newWatching(t, dir)
+			s.openSource = (&fake{add: func(path string) error {
+				if path == dir {
+					tries.Add(1)
+					return denied
+				}
+				return nil
+			}}).open
+			s.start()
+			s.after(time.Hour)
+			assert.EqualValues(t, 1, tries.Load())
+			d.put("d/f", "a = 2\n")
+			assert.Equal(t, "a=2", s.after(fastPoll+quietTime))
+			d.do(steps{"rename d old", "put d/f a = 3\n"})
+			assert.Equal(t, "a=3", s.after(fastPoll+quietTime))
+			s.after(time.Hour)
+			assert.EqualValues(t, 2, tries.Load())
+			assert.Len(t, s.said(), 1)
+			s.stop()
 		})
 	}
 }
