@@ -90,7 +90,7 @@ type Agent struct {
 	listings        map[pmda.Client]*listing // of clients that have listed groups and not fetched yet
 	constantSamples []*operand.Sample        // samples without values: the history of metrics made of constants
 	fetch           fetch                    // reused by each fetch
-	retained        []*operand.Sample        // scratch space of advanceHistory
+	retained        []*operand.Sample        // scratch space of backfill
 }
 
 // New returns an agent with the definitions of Load and the PMIDs of the state file. No operands are looked up yet.

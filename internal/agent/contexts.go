@@ -11,6 +11,7 @@ import (
 	"pmdaderived/internal/agent/control"
 	"pmdaderived/internal/agent/freshness"
 	"pmdaderived/internal/agent/history"
+	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/predict"
 	"pmdaderived/internal/agent/reload"
 	"pmdaderived/internal/agent/sampler"
@@ -20,7 +21,7 @@ import (
 )
 
 const (
-	// maxContexts bounds the number of contexts. Beyond it the one that was idle longest is removed.
+	// maxContexts bounds the number of contexts. Beyond it some are removed: see makeRoom.
 	maxContexts = 4096
 
 	// maxEntries bounds the number of metrics in all contexts, some 80 bytes each.
@@ -49,14 +50,24 @@ type cursorKey struct {
 // clientContext has the histories of one context with one list of metrics.
 type clientContext struct {
 	key              contextKey
+	holder           *holder
 	snapshot         *reload.Snapshot   // the one that entries are of; nil: released
-	entries          []entry            // one for each PMID of the list, in order
+	entries          []entry            // one for each PMID of the list that is or was a definition, in order
 	series           []*upstream.Series // of the entries that have one, in order
 	predictor        predict.Predictor
 	timer            upstream.Planned // has the schedule of samples for the next fetch
 	fetchedAt        time.Time        // the last fetch
 	expectedUntil    time.Time        // the list is expected to be fetched again until then
 	anyExpectedUntil time.Time        // the latest expectedUntil of the context's lists; zero: not computed in this fetch
+}
+
+// holder has all contexts of a client.
+type holder struct {
+	contexts []*clientContext // in the order of their last fetches
+
+	// evicted reports whether a context was removed to make room, until the client goes. A new context may continue
+	// that one. So in its first fetch a change that covers another time than that since the last one has no value.
+	evicted bool
 }
 
 // entry is one metric of a context, with its history.
@@ -87,7 +98,7 @@ type contexts struct {
 	entries     int // number of entries in all contexts
 	sampleBytes history.SampleBytes
 	byKey       map[contextKey]*clientContext
-	ofClient    map[pmda.Client][]*clientContext
+	ofClient    map[pmda.Client]*holder
 	cursors     map[cursorKey]*cursor
 
 	newest   *reload.Snapshot // the newest snapshot that a context has adopted
@@ -98,7 +109,7 @@ func newContexts(u *upstream.Upstream, s *sampler.Sampler, figures *control.Figu
 	return &contexts{
 		upstream: u, sampler: s, figures: figures, cursors: make(map[cursorKey]*cursor),
 		maxCount: maxContexts, maxBytes: maxSampleBytes, seed: maphash.MakeSeed(),
-		byKey: make(map[contextKey]*clientContext), ofClient: make(map[pmda.Client][]*clientContext),
+		byKey: make(map[contextKey]*clientContext), ofClient: make(map[pmda.Client]*holder),
 	}
 }
 
@@ -107,29 +118,90 @@ func (cs *contexts) find(s *reload.Snapshot, req *pmda.FetchRequest) *clientCont
 	key := contextKey{req.Client, req.Context, cs.hashList(req.PMIDs)}
 	c := cs.byKey[key]
 	if c == nil {
-		for len(cs.byKey) >= cs.maxCount || len(cs.byKey) > 0 && cs.entries+len(req.PMIDs) > maxEntries {
-			cs.evictIdlest(nil)
+		h := cs.ofClient[key.client]
+		if h == nil {
+			h = &holder{}
+			cs.ofClient[key.client] = h
 		}
-		cs.entries += len(req.PMIDs)
-		c = &clientContext{key: key, entries: make([]entry, len(req.PMIDs))}
-		for i, id := range req.PMIDs {
-			c.entries[i].id = id
-		}
-		cs.byKey[key], cs.ofClient[key.client] = c, append(cs.ofClient[key.client], c)
+		c = &clientContext{key: key, holder: h}
+		cs.byKey[key] = c
 		cs.figures.Contexts.Add(1)
 	}
+	c.holder.contexts = append(without(c.holder.contexts, c), c)
 	c.fetchedAt, c.expectedUntil, c.anyExpectedUntil = req.Arrived, c.nextExpectedUntil(req.Arrived), time.Time{}
-	c.adopt(s, &cs.sampleBytes)
+	cs.adopt(c, s, req.PMIDs)
+	cs.makeRoom(c, func() bool { return len(cs.byKey) > cs.maxCount }, (*holder).countContexts)
+	cs.makeRoom(c, func() bool { return cs.entries > maxEntries }, (*holder).countEntries)
 	cs.releaseOutdated(s)
 	return c
 }
 
-// limitBytes removes the contexts that were idle longest until the samples of the others have at most maxBytes. One
-// context is not removed.
+// limitBytes removes contexts until the samples of the others have at most maxBytes. One context is not removed.
 func (cs *contexts) limitBytes(except *clientContext) {
-	for cs.sampleBytes.Total > cs.maxBytes && len(cs.byKey) > 1 {
-		cs.evictIdlest(except)
+	cs.makeRoom(except, func() bool { return cs.sampleBytes.Total > cs.maxBytes }, (*holder).countBytes)
+}
+
+// makeRoom removes contexts while there is too much of something. They are those of the client that holds most of it,
+// and of these the ones that were idle longest. So a client that floods the agent loses what it holds itself. A client
+// that holds no more than an equal share loses nothing. One context is not removed: the one that is fetched now.
+func (cs *contexts) makeRoom(except *clientContext, exceeds func() bool, held func(*holder) int) {
+	for len(cs.byKey) > 1 && exceeds() {
+		var from *holder
+		most := 0
+		for _, h := range cs.ofClient {
+			if len(h.contexts) == 0 || h.contexts[0] == except {
+				continue
+			}
+			n := held(h)
+			if from == nil || n > most || n == most && h.contexts[0].fetchedAt.Before(from.contexts[0].fetchedAt) {
+				from, most = h, n
+			}
+		}
+		from.evicted = true
+		cs.evict(from.contexts[0])
+		for len(from.contexts) > 1 && exceeds() { // counting again for each takes long
+			cs.evict(from.contexts[0])
+		}
 	}
+}
+
+func (cs *contexts) evict(c *clientContext) {
+	cs.figures.ContextsDropped.Add(1)
+	cs.remove(c)
+}
+
+func (h *holder) countContexts() int { return len(h.contexts) }
+
+func (h *holder) countEntries() (n int) {
+	for _, c := range h.contexts {
+		n += len(c.entries)
+	}
+	return n
+}
+
+// countBytes returns the bytes of the samples in all histories of the client. A sample that several have counts once.
+func (h *holder) countBytes() (n int) {
+	seen := make(map[*operand.Sample]struct{})
+	for _, c := range h.contexts {
+		var last []*operand.Sample // most metrics have the same samples as the one before
+		for i := range c.entries {
+			if samples := c.entries[i].Samples; !slices.Equal(samples, last) {
+				last = samples
+				for _, sample := range samples {
+					if _, ok := seen[sample]; !ok {
+						seen[sample] = struct{}{}
+						n += sample.Size
+					}
+				}
+			}
+		}
+	}
+	return n
+}
+
+// without removes a context from those of a client.
+func without(all []*clientContext, c *clientContext) []*clientContext {
+	return slices.DeleteFunc(all, func(x *clientContext) bool { return x == c })
 }
 
 // releasesPerFetch is the number of contexts that release their snapshot in one fetch.
@@ -176,11 +248,12 @@ func (cs *contexts) hashList(ids []pdu.PMID) uint64 {
 	return h.Sum64()
 }
 
-// adopt sets the snapshot of a context. Metrics keep their history if they have the same series as before.
-func (c *clientContext) adopt(s *reload.Snapshot, bytes *history.SampleBytes) {
+// adopt sets the snapshot of a context with a list. Metrics keep their history if they have the same series as before.
+func (cs *contexts) adopt(c *clientContext, s *reload.Snapshot, list []pdu.PMID) {
 	if c.snapshot == s {
 		return
 	}
+	cs.addEntries(c, s, list)
 	c.snapshot = s
 	c.series = nil
 	for i := range c.entries {
@@ -191,7 +264,7 @@ func (c *clientContext) adopt(s *reload.Snapshot, bytes *history.SampleBytes) {
 			e.EntryState, e.depth = *m, m.OlderSamples+1
 		}
 		if e.Series != oldSeries {
-			bytes.Drop(e.Samples...)
+			cs.sampleBytes.Drop(e.Samples...)
 			e.Samples = nil
 		}
 		if e.Series != nil {
@@ -200,16 +273,21 @@ func (c *clientContext) adopt(s *reload.Snapshot, bytes *history.SampleBytes) {
 	}
 }
 
-// evictIdlest removes the context that was idle longest. One context is not removed; there must be others.
-func (cs *contexts) evictIdlest(except *clientContext) {
-	var oldest *clientContext
-	for _, c := range cs.byKey {
-		if c != except && (oldest == nil || c.fetchedAt.Before(oldest.fetchedAt)) {
-			oldest = c
+// addEntries adds the PMIDs of the list that are new definitions. Other PMIDs cost no memory, however many a client
+// requests.
+func (cs *contexts) addEntries(c *clientContext, s *reload.Snapshot, list []pdu.PMID) {
+	present := c.entries
+	all := make([]entry, 0, len(present))
+	for _, id := range list {
+		switch {
+		case len(present) > 0 && present[0].id == id:
+			all, present = append(all, present[0]), present[1:]
+		case s.EntryState(id) != nil:
+			all = append(all, entry{id: id})
 		}
 	}
-	cs.figures.ContextsDropped.Add(1)
-	cs.remove(oldest)
+	cs.entries += len(all) - len(c.entries)
+	c.entries = all
 }
 
 // remove removes a context, and the cursors that no other list of it shares.
@@ -229,17 +307,27 @@ func (cs *contexts) remove(c *clientContext) {
 	cs.entries -= len(c.entries)
 	cs.figures.Contexts.Add(-1)
 	delete(cs.byKey, c.key)
-	cs.ofClient[c.key.client] = slices.DeleteFunc(cs.ofClient[c.key.client], func(x *clientContext) bool { return x == c })
+	c.holder.contexts = without(c.holder.contexts, c)
 }
 
 // removeClient removes all contexts of a client that has disconnected.
 func (cs *contexts) removeClient(c pmda.Client) {
-	all := cs.ofClient[c]
-	cs.ofClient[c] = nil // so that remove need not find each
+	h := cs.ofClient[c]
+	if h == nil {
+		return
+	}
+	all := h.contexts
+	h.contexts = nil // so that remove need not find each
 	for _, context := range all {
 		cs.remove(context)
 	}
 	delete(cs.ofClient, c)
+}
+
+// startsAgain reports whether a metric with per-client windows has no cursor, and may have lost one.
+func (cs *contexts) startsAgain(c *clientContext, e *entry) bool {
+	return c.holder.evicted && len(e.PerClientWindows) > 0 && e.cursor == nil &&
+		cs.cursors[cursorKey{c.key.client, c.key.context, e.id}] == nil
 }
 
 // cursorOf returns the cursor of a metric with per-client windows. All lists of the context share it.
@@ -269,7 +357,7 @@ func (cs *contexts) expectedUntil(c *clientContext) time.Time {
 	if !c.anyExpectedUntil.IsZero() {
 		return c.anyExpectedUntil
 	}
-	for _, other := range cs.ofClient[c.key.client] {
+	for _, other := range c.holder.contexts {
 		if other.key.context == c.key.context && other.expectedUntil.After(c.anyExpectedUntil) {
 			c.anyExpectedUntil = other.expectedUntil
 		}

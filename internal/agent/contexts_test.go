@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -542,7 +543,8 @@ func TestContextsAreBounded(t *testing.T) {
 	})
 	t.Run("in metrics", func(t *testing.T) {
 		b := newBench(t, conf("d = up.count"))
-		req := &pmda.FetchRequest{Profile: &pdu.Profile{}, PMIDs: make([]pdu.PMID, maxEntries/4)}
+		all := slices.Repeat([]pdu.PMID{b.metric("d").ID}, maxEntries+1)
+		req := &pmda.FetchRequest{Profile: &pdu.Profile{}, PMIDs: all[:maxEntries/4]}
 		for i := range 6 {
 			b.pass(time.Second)
 			req.Arrived, req.Client = b.now, pmda.Client(i)
@@ -551,7 +553,7 @@ func TestContextsAreBounded(t *testing.T) {
 			assert.LessOrEqual(t, b.agent.contexts.entries, maxEntries)
 		}
 		assert.Len(t, b.agent.contexts.byKey, 4)
-		req.PMIDs = make([]pdu.PMID, maxEntries+1)
+		req.PMIDs = all
 		var w pdu.ResultWriter
 		require.NoError(t, b.agent.Fetch(req, &w))
 		assert.Len(t, b.agent.contexts.byKey, 1, "a list larger than the bound has the whole room")

@@ -68,8 +68,14 @@ func (a *Agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 		a.takeSamples(f)
 		a.contexts.limitBytes(f.context)
 	}
-	for i := range f.context.entries {
-		a.serveMetric(f, &f.context.entries[i])
+	entries := f.context.entries
+	for _, id := range req.PMIDs {
+		if len(entries) > 0 && entries[0].id == id {
+			a.serveMetric(f, &entries[0])
+			entries = entries[1:]
+		} else {
+			a.serveOther(f, id)
+		}
 	}
 	a.figures.Values.Add(f.values)
 	f.release()
@@ -121,7 +127,9 @@ func (a *Agent) takeSamples(f *fetch) {
 			allowed = maxAge + f.blockedTotal - sample.BlockedBefore // while pmcd was blocked, no newer one was possible
 		}
 		f.needsOlder = f.needsOlder || e.depth > 1
-		a.advanceHistory(&e.History, e.depth, e.Series, sample, age, allowed)
+		if e.Advance(sample, e.depth, age, allowed, &a.contexts.sampleBytes) && !c.holder.evicted {
+			a.backfill(&e.History, e.depth, e.Series)
+		}
 		if e.Missed {
 			f.wanted = append(f.wanted, e.Series)
 		}
@@ -129,15 +137,12 @@ func (a *Agent) takeSamples(f *fetch) {
 	clear(f.newest) // the histories hold the samples that are needed
 }
 
-// advanceHistory adds the newest sample of a series to a history. If the history starts again with it, the older
-// samples come from those that the series has retained.
-func (a *Agent) advanceHistory(
-	h *history.History, depth int, series *upstream.Series, newest *operand.Sample, age, maxAge time.Duration,
-) {
-	bytes := &a.contexts.sampleBytes
-	if h.Advance(newest, depth, age, maxAge, bytes) && a.options.Interval > 0 {
+// backfill adds older samples, which the series has retained, to a history that has started again.
+func (a *Agent) backfill(h *history.History, depth int, series *upstream.Series) {
+	if a.options.Interval > 0 {
 		a.retained = a.upstream.Retained(a.retained[:0], series)
-		h.Backfill(a.retained, depth, a.options.Interval, freshness.Reach(a.options.Interval), bytes)
+		h.Backfill(
+			a.retained, depth, a.options.Interval, freshness.Reach(a.options.Interval), &a.contexts.sampleBytes)
 		clear(a.retained)
 	}
 }
@@ -154,6 +159,9 @@ func (a *Agent) serveMetric(f *fetch, e *entry) {
 		f.reply.Fail(e.id, pdu.ErrPermission)
 	case f.client.container: // the samples are those of the host
 		f.reply.Fail(e.id, pdu.ErrNoContainer)
+	case a.contexts.startsAgain(f.context, e):
+		a.windowResults(f, e) // from here on
+		f.reply.Fail(e.id, 0)
 	case e.Series.Constant(): // made of constants, and of functions over time
 		a.writeValues(f, e, a.evaluate(f.snapshot, m, f.inputs(a.constantHistory(e), a.windowResults(f, e))))
 	case e.Stale:

@@ -129,7 +129,10 @@ func (a *Agent) evaluateGroups(l *listing, m *reload.EntryState, sample *operand
 			return
 		}
 		var h history.History
-		a.advanceHistory(&h, m.OlderSamples+1, m.Series, sample, now.Sub(sample.Taken), freshness.NeverServed)
+		depth := m.OlderSamples + 1
+		if h.Advance(sample, depth, now.Sub(sample.Taken), freshness.NeverServed, &a.contexts.sampleBytes) {
+			a.backfill(&h, depth, m.Series)
+		}
 		samples = h.Samples
 		defer a.contexts.sampleBytes.Drop(samples...)
 	}
