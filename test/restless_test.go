@@ -29,7 +29,14 @@ func (r *restless) ordered(word string) bool {
 }
 
 func (r *restless) Desc(_ pmda.Client, id pdu.PMID) (pdu.Desc, error) {
-	return pdu.Desc{PMID: id, Type: pdu.TypeU64, InDom: pdu.NewInDom(400, 0), Sem: pdu.SemInstant}, nil
+	d := pdu.Desc{PMID: id, Type: pdu.TypeU64, InDom: pdu.NewInDom(400, 0), Sem: pdu.SemInstant}
+	if r.ordered("type") {
+		d.Type = pdu.TypeString
+	}
+	if r.ordered("units") {
+		d.Units = pdu.Units{Space: 1}
+	}
+	return d, nil
 }
 
 func (r *restless) Instances(pmda.Client, pdu.InDom) ([]pdu.Instance, error) {
@@ -59,11 +66,13 @@ func (r *restless) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 	return nil
 }
 
-// startRestless runs a private pmcd with the daemon and restless. shows polls until pminfo's output has a text.
-func startRestless(t *testing.T, definitions string) (order func(words string), shows func(metric, want string)) {
+// startRestless runs a private pmcd with the daemon and restless, which has orders. shows polls until pminfo's output has
+// a text.
+func startRestless(t *testing.T, definitions, words string) (order func(words string), shows func(metric, want string)) {
 	t.Helper()
 	work := worldReadableDir(t)
 	conf, orders := writeFile(t, work, "derived.conf", definitions), filepath.Join(work, "orders")
+	writeFile(t, work, "orders", words)
 	p := pmcdtest.Start(t, pmcdtest.Config{
 		Agents: []pmcdtest.Agent{
 			derivedAgent(t, "-c", conf),
@@ -94,7 +103,7 @@ func TestRestlessInstances(t *testing.T) {
 label = sum(restless.value) by (label(kind))
 match = matchinst(/new/, restless.value)
 select = restless.value[new]
-`)
+`, "")
 	shows("derived.group", `"old"] value 20`)
 	shows("derived.label", `"a"] value 20`)
 	order("name label")
@@ -102,4 +111,21 @@ select = restless.value[new]
 	shows("derived.match", `"new"] value 20`)
 	shows("derived.select", `"new"] value 20`)
 	shows("derived.label", `"b"] value 20`)
+}
+
+// A descriptor that was told wrong once is right a moment later, and one that changes without a word is known: also of a
+// definition that could not be computed with it.
+func TestRestlessDescriptors(t *testing.T) {
+	order, shows := startRestless(t, "plain = restless.value\ntwice = 2 * restless.value\n", "type")
+	shows("derived.plain", "Type: string")
+	order("")
+	shows("derived.plain", `"old"] value 20`)
+	shows("derived.twice", `"old"] value 40`)
+	order("units")
+	shows("derived.plain", "Units: byte")
+	shows("derived.twice", "Units: byte")
+	order("type")
+	shows("derived.plain", "Type: string")
+	order("")
+	shows("derived.plain", `"old"] value 20`)
 }

@@ -498,3 +498,69 @@ func TestOldDomains(t *testing.T) {
 	}
 	assert.Equal(t, last, asked)
 }
+
+// All descriptors are looked up by turns, a few at a time. One that has changed is in the catalog then, and the error of
+// a lookup changes nothing.
+func TestDescriptorsAreLookedUpByTurns(t *testing.T) {
+	metrics, names := metricsOf(5, 20)
+	c := newCounted(t, metrics...)
+	d := &MetadataCache{}
+	require.NoError(t, d.LookUp(t.Context(), c.conn, slices.Values(names), true))
+	turns := func() (changes int) {
+		for range 2 * oldShare {
+			before := d.Catalog
+			changed, err := d.LookUpOld(t.Context(), c.conn)
+			require.NoError(t, err)
+			assert.Equal(t, changed, d.Catalog != before)
+			if changed {
+				changes++
+			}
+		}
+		return changes
+	}
+	c.took()
+	assert.Zero(t, turns())
+	assert.LessOrEqual(t, c.took(), 2*oldShare)
+	units := pdu.Units{Time: 1}
+	c.Update(func() { c.Metrics[70].Desc.Units = units })
+	assert.Equal(t, 1, turns())
+	desc, err := d.Catalog.Desc(names[70])
+	require.NoError(t, err)
+	assert.Equal(t, units, desc.Units)
+	c.Update(func() { c.Metrics = nil })
+	assert.Zero(t, turns())
+	assert.Len(t, d.Catalog.Descs(), len(names))
+}
+
+// A descriptor that is in doubt is looked up with the refused names, less and less often while it does not change.
+func TestDoubtedDescriptor(t *testing.T) {
+	metrics, names := metricsOf(2, 50)
+	c := newCounted(t, metrics...)
+	d := &MetadataCache{}
+	require.NoError(t, d.LookUp(t.Context(), c.conn, slices.Values(names), false))
+	assert.True(t, d.NextDue().IsZero())
+	doubts := map[pdu.PMID]struct{}{metrics[3].Desc.PMID: {}}
+	now, gap := time.Now(), time.Duration(0)
+	for range 4 {
+		d.Doubt(doubts, now)
+		d.Doubt(doubts, now)
+		c.took()
+		changed, err := d.LookUpRefused(t.Context(), c.conn, slices.Values(names))
+		require.NoError(t, err)
+		assert.False(t, changed)
+		assert.Equal(t, 2, c.took(), "its name and its descriptor")
+		assert.True(t, d.NextDue().IsZero(), "there is no doubt any more")
+		d.Doubt(doubts, now)
+		assert.False(t, d.RefusedDue(now))
+		assert.Greater(t, d.NextDue().Sub(now), gap)
+		now = d.NextDue()
+		gap = d.retry.backoff.Last()
+		assert.True(t, d.RefusedDue(now))
+	}
+	c.Update(func() { c.Metrics[3].Desc.Type = pdu.TypeDouble })
+	changed, err := d.LookUpRefused(t.Context(), c.conn, slices.Values(names))
+	require.NoError(t, err)
+	assert.True(t, changed)
+	d.Doubt(doubts, now.Add(time.Hour))
+	assert.Zero(t, d.retry.backoff.Last(), "the gaps begin again")
+}

@@ -40,6 +40,7 @@ const blobSamples = 64
 type Findings struct {
 	Changed []pdu.InDom   // instance domains with other instances than in the sample before
 	Excess  []*pdu.Column // columns of operands with more than MaxInstances
+	Misfits []pdu.PMID    // operands with values that do not fit their descriptors
 }
 
 // NewMaker returns a Maker of samples whose instance names are in names. start is any time, by our clock.
@@ -55,7 +56,7 @@ func NewMaker(names *InstanceCache, start time.Time) *Maker {
 // the answer, by our clock. Make copies the strings, which belong to the connection. The findings are valid until the
 // connection is used again.
 func (m *Maker) Make(res *pmapi.Columns, taken, arrived time.Time, asked *List) (*Sample, *Findings) {
-	m.findings = Findings{Changed: m.findings.Changed[:0], Excess: m.findings.Excess[:0]}
+	m.findings = Findings{m.findings.Changed[:0], m.findings.Excess[:0], m.findings.Misfits[:0]}
 	s := &Sample{
 		At: res.Time, Taken: taken, Arrived: arrived, connectionRun: m.connectionRun, names: m.names,
 		list: asked, vectors: make([]derived.Vector, len(res.Sets)),
@@ -65,13 +66,17 @@ func (m *Maker) Make(res *pmapi.Columns, taken, arrived time.Time, asked *List) 
 	for i := range res.Sets {
 		set, v, desc := &res.Sets[i], &s.vectors[i], &asked.Descs[i]
 		v.Type = desc.Type
+		readable := len(set.Insts) == 0 || isReadableAs(set.Type, desc.Type)
+		if !readable || len(set.Insts) > 0 && (set.Insts[0] == pdu.NoInst) != (desc.InDom == pdu.NoInDom) {
+			m.findings.Misfits = append(m.findings.Misfits, set.PMID)
+		}
 		switch {
 		case set.Code < 0:
 			v.Code = set.Code
 		case len(set.Insts) > MaxInstances:
 			v.Code = pdu.ErrTooBig
 			m.findings.Excess = append(m.findings.Excess, set)
-		case len(set.Insts) > 0 && !isReadableAs(set.Type, desc.Type):
+		case !readable:
 			v.Code = pdu.ErrType
 		default:
 			v.Insts = m.instances(set, desc.InDom)

@@ -16,7 +16,8 @@ import (
 //
 //	state of a name    is looked up
 //	unknown            at once
-//	known              when everything is looked up afresh
+//	known              when everything is looked up afresh; its descriptor alone also by turns with all others
+//	doubted            with the refused ones: its values do not fit its descriptor
 //	does not exist     with each lookup, since it may appear
 //	refused            separately, with longer and longer gaps: the error (PM_ERR_AGAIN, PM_ERR_PERMISSION, ...) says
 //	                   nothing about the metric
@@ -26,7 +27,9 @@ type MetadataCache struct {
 
 	source  MetadataSource // where the catalog is from
 	refused []string       // sorted
-	retry   retry          // of the refused names
+	doubted []string       // known names whose values do not fit
+	retry   retry          // of the refused and the doubted names
+	old     []string       // names whose descriptors LookUpOld looks up next
 }
 
 // LookUp looks up the used names that are unknown or do not exist; with afresh, or on another connection, all but the
@@ -54,15 +57,72 @@ func (c *MetadataCache) LookUp(ctx context.Context, source MetadataSource, used 
 	return nil
 }
 
-// LookUpRefused looks up the refused names, and reports whether the catalog has changed.
+// Doubt has the descriptors of some metrics looked up with the refused names, because their values do not fit. The
+// gaps between these lookups begin again if there was no doubt for as long as the last one.
+func (c *MetadataCache) Doubt(ids map[pdu.PMID]struct{}, now time.Time) {
+	if len(ids) == 0 || c.Catalog == nil {
+		return
+	}
+	if len(c.refused)+len(c.doubted) == 0 && now.Sub(c.retry.next) > c.retry.backoff.Last() {
+		c.retry.backoff.Reset()
+	}
+	for name, o := range c.Catalog.entries {
+		if _, doubted := ids[o.desc.PMID]; doubted && o.code >= 0 && !slices.Contains(c.doubted, name) {
+			c.doubted = append(c.doubted, name)
+		}
+	}
+}
+
+const (
+	// The descriptors of all names are looked up by turns, because an agent can change them without a word: in each turn
+	// one in oldShare, but oldMost at most. pmcd asks the agent for each of them.
+	oldShare = 20
+	oldMost  = 50
+)
+
+// LookUpOld looks up the descriptors of the names whose turn it is, and reports whether one has changed. Names with an
+// error, or whose agent refuses to answer, stay as they are.
+func (c *MetadataCache) LookUpOld(ctx context.Context, source MetadataSource) (changed bool, err error) {
+	if c.Catalog == nil || source != c.source {
+		return false, nil
+	}
+	if len(c.old) == 0 {
+		c.old = slices.Collect(maps.Keys(c.Catalog.entries)) // in random order, so that agents take turns
+	}
+	n := min(len(c.old), len(c.Catalog.entries)/oldShare+1, oldMost)
+	var names []string
+	var ids []pdu.PMID
+	for _, name := range c.old[:n] {
+		if o, known := c.Catalog.entries[name]; known && o.code >= 0 && o.retryCode >= 0 {
+			names, ids = append(names, name), append(ids, o.desc.PMID)
+		}
+	}
+	c.old = c.old[n:]
+	descs, err := source.Descs(ctx, ids)
+	for i, d := range descs {
+		if d.Code < 0 || d.Desc == c.Catalog.entries[names[i]].desc {
+			continue
+		}
+		if !changed {
+			changed, c.Catalog = true, &Catalog{maps.Clone(c.Catalog.entries)}
+		}
+		c.Catalog.entries[names[i]] = catalogEntry{desc: d.Desc}
+	}
+	return changed, err
+}
+
+// LookUpRefused looks up the refused and the doubted names, and reports whether the catalog has changed.
 func (c *MetadataCache) LookUpRefused(
 	ctx context.Context, source MetadataSource, used iter.Seq[string],
 ) (changed bool, err error) {
 	began := time.Now()
-	found, err := lookUpRefused(ctx, source, c.refused)
+	names := slices.Concat(c.refused, c.doubted)
+	slices.Sort(names)
+	found, err := lookUpRefused(ctx, source, names)
 	if err != nil {
 		return false, err
 	}
+	c.doubted = nil
 	before := c.Catalog
 	c.Catalog = before.merge(found, distinct(used))
 	c.refused = c.Catalog.refusedNames()
@@ -85,13 +145,13 @@ func (c *MetadataCache) Refused() (n int, name string, why error) {
 
 // RefusedDue reports whether LookUpRefused is due.
 func (c *MetadataCache) RefusedDue(now time.Time) bool {
-	return len(c.refused) > 0 && !c.retry.next.After(now)
+	return len(c.refused)+len(c.doubted) > 0 && !c.retry.next.After(now)
 }
 
-// NextDue returns when the next lookup is due, of refused names or of an instance domain; zero: none is.
+// NextDue returns when the next lookup is due, of refused or doubted names or of an instance domain; zero: none is.
 func (c *MetadataCache) NextDue() time.Time {
 	next := c.Queue.NextDue()
-	if len(c.refused) > 0 && (next.IsZero() || c.retry.next.Before(next)) {
+	if len(c.refused)+len(c.doubted) > 0 && (next.IsZero() || c.retry.next.Before(next)) {
 		next = c.retry.next
 	}
 	return next

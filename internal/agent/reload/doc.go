@@ -23,8 +23,9 @@
 //	Events: names or agents have changed           all operands, after a delay          lookUpAll
 //	Events: instances have changed                 these instance domains               lookUpDue
 //	RequestLookup, Options.Poll                    missing operands                     lookUpMissing
+//	Events: values do not fit                      their operands, as refused ones      lookUpDue
 //	MetadataCache.NextDue                          refused operands, queued domains     lookUpDue
-//	each refreshGap                                domains looked up long ago           refresh
+//	each refreshGap                                domains and descriptors by turns     refresh
 //	a lookup has failed                            all operands, after a delay          lookUpAll
 //
 // # State

@@ -44,16 +44,11 @@ func (r *Reloader) hasUnbound() bool {
 // lookUpDue looks up the refused operands and the queued instance domains that are due. Only a changed operand causes a
 // rebind.
 func (r *Reloader) lookUpDue(ctx context.Context) {
-	var changed bool
 	var err error
 	if r.metadata.RefusedDue(time.Now()) {
-		err = r.options.Upstream.LookUp(func(conn *pmapi.Conn) (err error) {
-			changed, err = r.metadata.LookUpRefused(ctx, conn, r.usedNames())
-			return err
+		err = r.lookUpAgain(ctx, func(conn *pmapi.Conn) (changed bool, err error) {
+			return r.metadata.LookUpRefused(ctx, conn, r.usedNames())
 		})
-	}
-	if err == nil && changed {
-		err = r.rebind(ctx, lookUpMissingOnly)
 	}
 	if domains := r.metadata.Queue.TakeDue(time.Now(), r.neededInDoms); err == nil && len(domains) > 0 {
 		err = r.options.Upstream.LookUpInstances(ctx, r.neededInDoms, domains, r.metadata.Queue)
@@ -63,13 +58,43 @@ func (r *Reloader) lookUpDue(ctx context.Context) {
 	}
 }
 
-// refresh looks up some of the instance domains that were looked up long ago and are sampled.
+// lookUpAgain looks up some operands again, and binds the definitions again if the catalog has changed.
+func (r *Reloader) lookUpAgain(ctx context.Context, ask func(*pmapi.Conn) (changed bool, err error)) error {
+	changed := false
+	err := r.options.Upstream.LookUp(func(conn *pmapi.Conn) (err error) {
+		changed, err = ask(conn)
+		return err
+	})
+	if err == nil && changed {
+		err = r.rebind(ctx, lookUpMissingOnly)
+	}
+	return err
+}
+
+// descsTime is the time without requests of clients after which descriptors are not looked up again.
+const descsTime = time.Minute
+
+// refresh looks up some of the instance domains that were looked up long ago and are sampled, and if there are clients,
+// some descriptors. Agents can change both without a word.
 func (r *Reloader) refresh(ctx context.Context) {
+	r.handleEvents(ctx, r.options.Upstream.TakeEvents())
 	if r.session == 0 {
 		return
 	}
-	r.metadata.Queue.AddOld(time.Now(), r.options.Upstream.LastSampledDomains())
+	now := time.Now()
+	r.metadata.Queue.AddOld(now, r.options.Upstream.LastSampledDomains())
 	r.lookUpDue(ctx)
+	if n := r.options.Figures.Requests.Load(); n != r.requests {
+		r.requests, r.lastRequest = n, now
+	}
+	if now.Sub(r.lastRequest) > descsTime {
+		return
+	}
+	if err := r.lookUpAgain(ctx, func(conn *pmapi.Conn) (changed bool, err error) {
+		return r.metadata.LookUpOld(ctx, conn)
+	}); err != nil {
+		r.handleLookupResult(err)
+	}
 }
 
 // handleLookupResult handles the error of a lookup as a whole; nil: it succeeded. After an error lookUpTimer repeats

@@ -64,6 +64,8 @@ type Reloader struct {
 	session           int                // of Upstream; 0: not connected
 	lastLookUpAll     time.Time
 	lastLookUpMissing time.Time
+	requests          uint64        // Figures.Requests at the last refresh
+	lastRequest       time.Time     // the last refresh at which there were more than before
 	limiter           lookupLimiter // of lookups because of announcements
 	lookUpBackoff     wait.Backoff  // of lookups that failed
 	announceBackoff   wait.Backoff
@@ -209,6 +211,7 @@ func (r *Reloader) handleEvents(ctx context.Context, e upstream.Events) {
 	if e.Names && r.loggedLookupError == "" { // after an error lookUpTimer is set already
 		r.lookUpTimer.Reset(r.limiter.delay(r.lastLookUpAll, time.Now()))
 	}
+	r.metadata.Doubt(e.Misfits, time.Now())
 	if len(e.Instances) > 0 {
 		r.metadata.Queue.Add(e.Instances...)
 		r.lookUpDue(ctx)

@@ -75,12 +75,16 @@ func (u *Upstream) storeAnswer(asked *fetch, a pool.Answer) {
 	})
 }
 
-// makeSample decodes an answer into a sample. It records which instances have changed, and logs operands with too many.
+// makeSample decodes an answer into a sample. It records which instances have changed and which values do not fit, and
+// logs operands with too many instances.
 func (u *Upstream) makeSample(res *pmapi.Columns, taken, arrived time.Time, asked *operand.List) *operand.Sample {
 	made, noticed := u.maker.Make(res, taken, arrived, asked)
 	for _, d := range noticed.Changed {
 		u.changed[d] = struct{}{}
 		wait.Signal(u.ready)
+	}
+	for _, id := range noticed.Misfits {
+		u.misfits[id] = struct{}{}
 	}
 	for _, set := range noticed.Excess {
 		if _, logged := u.logged[set.PMID]; !logged {

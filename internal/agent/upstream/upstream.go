@@ -60,6 +60,7 @@ type Upstream struct {
 	mu *pool.Lock // of the pool, too; guards all fields below
 
 	changed   map[pdu.InDom]struct{} // of Events.Instances
+	misfits   map[pdu.PMID]struct{}  // of Events.Misfits
 	ambiguous []*Series              // scratch space: series to be fetched again, see storeAnswer
 
 	queue     queue.Queue[*Series]
@@ -86,7 +87,8 @@ type sender interface {
 // Events has what has happened since the last TakeEvents.
 type Events struct {
 	pool.Events
-	Instances []pdu.InDom // domains whose instances have changed
+	Instances []pdu.InDom           // domains whose instances have changed
+	Misfits   map[pdu.PMID]struct{} // operands with values that do not fit their descriptors; they signal nothing
 }
 
 // New makes an Upstream without series.
@@ -99,6 +101,7 @@ func New(o Options) *Upstream {
 		maker:      operand.NewMaker(o.Names, o.Now()),
 		agentTable: make(agents.Table),
 		logged:     make(map[pdu.PMID]struct{}), changed: make(map[pdu.InDom]struct{}),
+		misfits: make(map[pdu.PMID]struct{}),
 	}
 	u.next = u.nextFetch
 	u.schedule.warmInterval = o.Interval / freshness.PerInterval
@@ -126,8 +129,9 @@ func (u *Upstream) Ready() <-chan struct{} { return u.ready }
 func (u *Upstream) TakeEvents() Events {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	e := Events{u.pool.TakeEvents(), slices.Sorted(maps.Keys(u.changed))}
+	e := Events{u.pool.TakeEvents(), slices.Sorted(maps.Keys(u.changed)), maps.Clone(u.misfits)}
 	clear(u.changed)
+	clear(u.misfits)
 	return e
 }
 
