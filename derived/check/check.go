@@ -28,6 +28,7 @@ type checker struct {
 	set    *Set
 	states []state   // of each metric of the set
 	metric *Metric   // being checked
+	events *Error    // the first operand of metric whose values are events; rules that libpcp has come first
 	chain  []*Metric // definitions that are being checked, each for the one before
 }
 
@@ -50,14 +51,16 @@ func (c *checker) check(m *Metric) {
 	if *state == checked {
 		return
 	}
-	outer := c.metric
-	c.metric = m
+	outer, outerEvents := c.metric, c.events
+	c.metric, c.events = m, nil
 	*state = checking
 	c.chain = append(c.chain, m)
-	m.Tree, m.Err = c.expr(m.Definition.Expr)
+	if m.Tree, m.Err = c.expr(m.Definition.Expr); m.Err == nil && c.events != nil {
+		m.Tree, m.Err = nil, c.events
+	}
 	c.chain = c.chain[:len(c.chain)-1]
 	*state = checked
-	c.metric = outer
+	c.metric, c.events = outer, outerEvents
 }
 
 // firstError returns the error to report: err, or that of another operand of the same operator. libpcp looks up all
@@ -158,6 +161,9 @@ func (c *checker) name(e *syntax.Name) (*Node, *Error) {
 		n, err := c.useDefinition(e, other)
 		c.metric.Protected = c.metric.Protected || other.Protected
 		return n, err
+	}
+	if c.events == nil && (desc.Type == pdu.TypeEvent || desc.Type == pdu.TypeHighResEvent) {
+		c.events = c.errorAt(e, RuleEvents, "operand "+e.Name)
 	}
 	c.metric.Protected = c.metric.Protected || c.set.language.protects(e.Name)
 	return &Node{Expr: e, Desc: desc, height: 1}, nil

@@ -101,7 +101,7 @@ func written(d pdu.Desc) string {
 
 // The example of each rule breaks this rule, and no other one.
 func TestCatalogue(t *testing.T) {
-	require.Len(t, ruleTexts, int(RuleWindowChange)+1)
+	require.Len(t, ruleTexts, int(RuleEvents)+1)
 	used := []*Definition{
 		parsed(t, "cycle.a", "cycle.b - 1"),
 		parsed(t, "cycle.b", "2 * derived.cycle.a"),

@@ -58,6 +58,7 @@ const (
 	RuleWindowCounter
 	RuleWindowInWindow
 	RuleWindowChange
+	RuleEvents
 )
 
 // ruleTexts has the wording of every rule, and the smallest definition that breaks it over the
@@ -125,6 +126,7 @@ var ruleTexts = [...]struct{ reason, example string }{
 		"Change of a function over time: write it inside the function",
 		`rate(avg_sample(bin, "1min"))`,
 	},
+	RuleEvents: {"Events cannot be operands: clients share samples, which lose and repeat events", "count(event)"},
 }
 
 // Example returns the smallest definition that breaks the rule, over the metrics of the package's tests.

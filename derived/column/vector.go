@@ -14,7 +14,7 @@ type Vector struct {
 	Unknown bool
 
 	// Type decides which of the two is used. Bits holds numbers: two's complement or IEEE-754,
-	// 32-bit types zero-extended. Blobs holds strings (without NUL), aggregates and events.
+	// 32-bit types zero-extended. Blobs holds strings (without NUL) and aggregates.
 	Bits  []uint64
 	Blobs [][]byte
 }

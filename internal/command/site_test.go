@@ -55,6 +55,7 @@ proc.psinfo.cmd             STRING discrete .            60.5  init pmcd
 filesys.used                U64    instant  Kbyte        60.6  1000 2000
 filesys.avail               U64    instant  Kbyte        60.6  9000 8000
 cgroup.memory.usage         U64    instant  byte         60.7  3000 2000 1000
+sample.event.records        EVENT  instant  .            60.4
 `
 
 func collectedInDoms() map[pdu.InDom]pmapitest.InDom {
@@ -98,7 +99,7 @@ func startCollector(t *testing.T) (spec string, c *pmapitest.Collector) {
 	for i, line := range strings.Split(strings.TrimSpace(collected), "\n") {
 		f := strings.Fields(line)
 		m := pmapitest.Metric{Name: f[0], Desc: pdu.Desc{PMID: pdu.NewPMID(60, 0, i), InDom: pdu.NoInDom}}
-		for typ := pdu.Type32; typ <= pdu.TypeString; typ++ {
+		for typ := pdu.Type32; typ <= pdu.TypeHighResEvent; typ++ {
 			if typ.String() == f[1] {
 				m.Desc.Type = typ
 			}
