@@ -87,7 +87,10 @@ func startKeyed(t *testing.T, definitions string) (p *pmcdtest.PMCD, change func
 // A tool that starts just after a group has come shows it: the group is among the instances that the tool has asked
 // for before it fetches, although it has no rate yet.
 func TestNewGroupIsKnownToTools(t *testing.T) {
-	p, change := startKeyed(t, "g = count(keyed.one) by (keyed.text)\nr = sum(rate(instant(keyed.one))) by (other=keyed.text)\n")
+	p, change := startKeyed(t, `
+g = count(keyed.one) by (keyed.text)
+r = sum(rate(instant(keyed.one))) by (other=keyed.text)
+`)
 	require.NoError(t, until(10*time.Second, func() bool {
 		out, _, _ := p.Run(t, "pminfo", "-f", "derived.g")
 		return strings.Contains(out, `"first"] value 1`)

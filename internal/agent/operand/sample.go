@@ -34,8 +34,8 @@ func Empty(now time.Time, names *InstanceCache) *Sample {
 	return &Sample{At: now, Taken: now, Arrived: now, names: names}
 }
 
-// Unchanging returns a history in which nothing has changed, newest first: all instances of the sample have a rate. So a
-// group whose instances are new is in a list although it has no rate before the next sample.
+// Unchanging returns a history in which nothing has changed, newest first: all instances of the sample have a rate. So
+// a group whose instances are new is in a list although it has no rate before the next sample.
 func (s *Sample) Unchanging() []*Sample {
 	if s.unchanging == nil {
 		all := []*Sample{s}
