@@ -295,11 +295,11 @@ func TestGroupsByLabel(t *testing.T) {
 // An agent without labels costs the definitions that need them, and these say why.
 func TestLabelsThatCannotBeHad(t *testing.T) {
 	u := newCollectorWith(t, pmapitest.AllFeatures&^pdu.FeatureLabels)
-	h := start(t, u, conf("k = sum(up.bin) by (label(kind))", "b = sum(up.bin) by (/o/)")).bound()
+	h := start(t, u, conf("k = sum(up.bin) by (label(kind))", "b = sum(up.bin) by (/o/)", "s = up.bin[two]")).bound()
 	assert.Len(t, h.value(h.id("derived.b")), 1)
+	assert.Len(t, h.value(h.id("derived.s")), 1)
 	assert.Empty(t, h.fetch(h.id("derived.k"))[0].Values)
-	problems := h.problems()
-	assert.Contains(t, problems[1], "labels: "+pdu.ErrNoLabels.Error())
+	assert.Equal(t, []string{"", "instances of domain 60.1: labels: " + pdu.ErrNoLabels.Error(), ""}, h.problems())
 }
 
 // instanceNames answers look-ups of the instances of binDom.

@@ -1,6 +1,7 @@
 package operand
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -74,7 +75,29 @@ type inDomData struct {
 	selections map[string]selection           // by selector: the instance that the agent matches
 	labels     map[string]map[pdu.Inst]string // by name of the label
 	source     MetadataSource                 // where the data is from
-	err        error                          // why the last lookup is incomplete
+
+	// Why the last lookup is incomplete.
+	instancesErr error // the instances are those of a lookup before
+	selectionErr error // a selection is missing
+	labelsErr    error // the labels are those of a lookup before
+}
+
+// err returns why the last lookup is incomplete; nil: it is complete.
+func (known *inDomData) err() error {
+	return cmp.Or(known.instancesErr, known.labelsErr, known.selectionErr)
+}
+
+// lack returns why the data lacks something that is needed; nil: it has all of it.
+func (known *inDomData) lack(needed *InDomNeed) error {
+	if known.instancesErr == nil && known.labelsErr != nil && len(needed.Labels) > 0 {
+		return known.labelsErr
+	}
+	for name := range needed.Selectors {
+		if _, asked := known.selections[name]; !asked {
+			return cmp.Or(known.instancesErr, known.selectionErr)
+		}
+	}
+	return known.instancesErr
 }
 
 // selection is the instance that an agent matches with a selector.
@@ -96,12 +119,12 @@ func (c *InstanceCache) Table(d pdu.InDom) *derived.NameTable { return c.inDom(d
 func (c *InstanceCache) Members(d pdu.InDom) *derived.InstSet { return c.inDom(d).members }
 
 // Err returns why the last lookup of an instance domain is incomplete; nil: it is complete.
-func (c *InstanceCache) Err(d pdu.InDom) error { return c.inDom(d).err }
+func (c *InstanceCache) Err(d pdu.InDom) error { return c.inDom(d).err() }
 
-// Problem returns which of the instance domains that a metric needs has an incomplete lookup, and why; "": none.
+// Problem returns of which instance domain a metric lacks something that it needs, and why; "": of none.
 func (c *InstanceCache) Problem(m *derived.Metric) string {
-	for d := range InDomNeedsOf(func(yield func(*derived.Metric) bool) { yield(m) }) {
-		if err := c.Err(d); err != nil {
+	for d, needed := range InDomNeedsOf(func(yield func(*derived.Metric) bool) { yield(m) }) {
+		if err := c.inDom(d).lack(needed); err != nil {
 			return fmt.Sprintf("instances of domain %s: %v", d, err)
 		}
 	}

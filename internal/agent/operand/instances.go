@@ -26,7 +26,7 @@ func lookUpInDom(
 	instances, err := source.Instances(ctx, d)
 	if err != nil {
 		known := *old
-		known.err = reason(err)
+		known.instancesErr = reason(err)
 		return &known, err
 	}
 	known := &inDomData{
@@ -45,21 +45,19 @@ func lookUpInDom(
 		case errors.Is(err, pdu.ErrInst):
 			known.selections[name] = selection{}
 		default: // without a selection, the next lookup asks again
-			known.err = reason(err)
+			known.selectionErr = reason(err)
 			refused++
 		}
 		if source.Err() != nil || ctx.Err() != nil || refused == mostRefused {
 			break
 		}
 	}
-	if err := known.lookUpLabels(ctx, source, d, wanted.Labels, old); err != nil {
-		known.err = err
-	}
+	known.labelsErr = known.lookUpLabels(ctx, source, d, wanted.Labels, old)
 	if known.equal(old) {
 		return old, nil
 	}
 	known.buildTable()
-	return known, known.err
+	return known, known.err()
 }
 
 // lists reports whether the instances are those of a list, with the same names and in the same order.
@@ -183,7 +181,7 @@ func (known *inDomData) buildTable() {
 
 // equal reports whether two lookups without errors returned the same data.
 func (known *inDomData) equal(old *inDomData) bool {
-	return known.source == old.source && known.err == nil && old.err == nil && maps.Equal(known.names, old.names) &&
+	return known.source == old.source && known.err() == nil && old.err() == nil && maps.Equal(known.names, old.names) &&
 		maps.Equal(known.selections, old.selections) && maps.EqualFunc(known.labels, old.labels, maps.Equal) &&
 		slices.Equal(known.members.IDs(), old.members.IDs())
 }
