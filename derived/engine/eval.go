@@ -368,7 +368,7 @@ func (e *Evaluation) change(i int32, s *step, c *cell) {
 	x, y := source{bits: a.Bits}, source{bits: b.Bits}
 	n := c.align(&x, &y, a, b)
 	out, kept := e.makeNumbers(i, c, n), 0
-	if s.op == opDelta && !(e.inWindow && s.ofCounter()) {
+	if s.op == opDelta && (!e.inWindow || !s.ofCounter()) {
 		e.apply(difference(s.from), out, &x, &y)
 		return
 	}
