@@ -91,6 +91,8 @@ func TestNoAllocation(t *testing.T) {
 		"sum(delta(bin.ctr)) by (a=/([0-9])$/) + count(bin) by (b=/([0-9])$/)",
 		"max(sum(bin) by (/([0-9]{2})$/)) by (/(.)$/)",
 		"max(bin, avg(bin) by (/([0-9])$/), 3.5)",
+		"avg(bin) by (/([0-9])$/) > 30 ? bin.l : bin.l - bin",
+		"default(bin > 30 ? delta(bin.l) : bin.l - bin, 7)",
 		"default(delta(bin), nth_percentile_inst(bin, 90) by (/([0-9])$/))",
 	} {
 		for _, split := range []bool{false, true} {

@@ -142,6 +142,9 @@ func (c *checker) complete(n *Node) (*Node, *Error) {
 	case n.History > MaxHistory:
 		return nil, c.errorAt(n.Expr, RuleHistory, "operand "+operandText(n.Expr))
 	}
+	if window && n.Key != nil { // the members of the groups were in the samples of the window
+		n.Key = &GroupKey{By: n.Key.By, Metric: n.Key.Metric}
+	}
 	n.overTime = n.overTime || window
 	return n, nil
 }

@@ -46,7 +46,7 @@ type Node struct {
 type GroupKey struct {
 	By     *syntax.By // as it is written
 	Metric *Node      // if the key is one; else nil
-	Over   *Node      // the operand of the aggregate: its instances are in the groups
+	Over   *Node      // the operand of the aggregate: its instances are in the groups; nil: they are of a window
 }
 
 // discrete returns the metadata of a single value that does not change.

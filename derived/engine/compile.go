@@ -310,7 +310,7 @@ func (c *compiler) addPaired(n *check.Node, i int, at int32, tree func(*check.No
 				s.third = c.addInstancesOf(ofEither, s.third, tree(k, age))
 			}
 		}
-		if selects { // the other operand does not matter where it is not selected
+		if selects && k.Key.Over != nil { // the other operand does not matter where it is not selected
 			s.third = c.addInstancesOf(ofKnown, s.third, tree(k.Key.Over, age))
 		}
 	default:

@@ -425,11 +425,8 @@ func (c *cell) setOne(a *column.Vector, at int, insts *column.InstSet) {
 // selectInstance takes the value of the instance that the domain's agent returns for a name.
 func (e *Evaluation) selectInstance(s *step, c *cell) {
 	a := e.step(s.first)
-	switch {
-	case a.Code < 0:
-		c.v.Code = a.Code
-		return
-	case a.Insts == nil:
+	c.v.Code = min(0, a.Code)
+	if a.Insts == nil {
 		return
 	}
 	id, ok := e.nameTable(s.domain, s.age).Select(e.set.program.text(s))
@@ -438,5 +435,8 @@ func (e *Evaluation) selectInstance(s *step, c *cell) {
 	}
 	m := c.memory()
 	m.ids = append(m.ids[:0], id)
-	c.setOne(a, a.Insts.Index(id), m.collectedSet())
+	at, insts := a.Insts.Index(id), m.collectedSet()
+	if c.setOne(a, at, insts); at >= 0 {
+		c.v.Insts = insts // also without values, beside an error
+	}
 }

@@ -18,11 +18,8 @@ type match struct {
 // it if the step is negated. An instance without a known name is never kept.
 func (e *Evaluation) matchInstances(i int32, s *step, c *cell) {
 	a := e.step(s.first)
-	switch {
-	case a.Code < 0:
-		c.v.Code = a.Code
-		return
-	case a.Insts == nil:
+	c.v.Code = min(0, a.Code)
+	if a.Insts == nil {
 		return
 	}
 	names := e.nameTable(s.domain, s.age)
@@ -31,13 +28,15 @@ func (e *Evaluation) matchInstances(i int32, s *step, c *cell) {
 		e.applyPattern(s, m, a.Insts, names)
 	}
 	c.v.Insts = m.match.insts
-	if a.Type.Numeric() {
+	switch {
+	case a.Code < 0: // there are only instances
+	case a.Type.Numeric():
 		column.Gather(e.makeNumbers(i, c, len(m.match.at)), a.Bits, m.match.at)
-		return
+	default:
+		m.blobs = fit(m.blobs, len(m.match.at))
+		column.Gather(m.blobs, a.Blobs, m.match.at)
+		c.v.Blobs = m.blobs
 	}
-	m.blobs = fit(m.blobs, len(m.match.at))
-	column.Gather(m.blobs, a.Blobs, m.match.at)
-	c.v.Blobs = m.blobs
 }
 
 // applyPattern sets m.match for a set and its names.
