@@ -37,13 +37,14 @@
 //   - directories are read in the order of their names, without copies (*.bak) and files that editors and
 //     package managers leave behind, and without what a clone of a repository has beside definitions (.git, README.md)
 //   - a path that cannot be read does not end the load
-//   - files that everyone can write are refused
+//   - files that everyone can write are refused; of a sticky directory, entries of other users
 //
 // # Changes
 //
 // A [Watcher] lets the kernel report changes in the directories of the files and in the parents of these. It compares
 // the files with the last load after a change, every minute anyway, and every 10 s while the kernel cannot report all
-// changes. It compares contents, and waits for files that look half-written. docs/configuration.md has the rules.
+// changes, or a directory has too many that do not matter. It compares contents, and waits for files that look
+// half-written. docs/configuration.md has the rules.
 //
 //	state of the watcher     becomes
 //	as loaded                changed, when the content differs

@@ -2,14 +2,17 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/fsnotify/fsnotify"
 )
@@ -43,8 +46,20 @@ type notifier struct {
 	wakeRun func()                    // called from the goroutine of the notifier
 	dirs    atomic.Pointer[watchDirs] // the directories of the last watch
 	denied  map[string]denial         // by directory; belongs to watch
+	ignored map[string]eventCount     // events that did not matter, by directory; belongs to forwardEvents
 	done    chan struct{}             // closed when forwardEvents has ended
+
+	mu   sync.Mutex
+	busy map[string]time.Time // when a directory had busyEvents; guarded by mu
 }
+
+// eventCount is a number of events since a time.
+type eventCount struct {
+	since time.Time
+	n     int
+}
+
+var errBusy = fmt.Errorf("%d changes of other files within %v", busyEvents, fastPoll)
 
 // denial is why the kernel does not watch a directory, and what was there.
 type denial struct {
@@ -53,7 +68,10 @@ type denial struct {
 }
 
 func newNotifier(f eventSource, tell func()) *notifier {
-	n := &notifier{eventSource: f, wakeRun: tell, denied: map[string]denial{}, done: make(chan struct{})}
+	n := &notifier{
+		eventSource: f, wakeRun: tell, denied: map[string]denial{}, ignored: map[string]eventCount{},
+		busy: map[string]time.Time{}, done: make(chan struct{}),
+	}
 	n.dirs.Store(&watchDirs{})
 	go n.forwardEvents()
 	return n
@@ -75,7 +93,8 @@ func (n *notifier) forwardEvents() {
 			if !ok {
 				return
 			}
-			if n.dirs.Load().matters(filepath.Clean(e.Name)) { // below / it begins with two slashes
+			path := filepath.Clean(e.Name) // below / it begins with two slashes
+			if n.dirs.Load().matters(path) || n.isBusy(filepath.Dir(path)) {
 				n.wakeRun()
 			}
 		case _, ok := <-n.errors:
@@ -85,6 +104,23 @@ func (n *notifier) forwardEvents() {
 			n.wakeRun() // events were lost, and may have concerned any file
 		}
 	}
+}
+
+// isBusy counts an event that did not matter, and reports whether its directory has become busy.
+func (n *notifier) isBusy(dir string) bool {
+	now, c := time.Now(), n.ignored[dir]
+	if now.Sub(c.since) >= fastPoll {
+		c = eventCount{since: now}
+	}
+	c.n++
+	n.ignored[dir] = c
+	if c.n != busyEvents {
+		return false
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.busy[dir] = now
+	return true
 }
 
 // watch makes the kernel watch the directories that decide the content of a path list now. If they change in the
@@ -114,7 +150,21 @@ func (n *notifier) watch(paths []string) error {
 // addDir makes the kernel watch a directory, also one that is watched already: another directory may have its path now.
 // If that is denied, it does not try again before another directory is there, or its mode has changed: each denial by
 // SELinux is a record in the audit log.
+//
+// A busy directory is watched again after slowPoll, and remains an error for fastPoll more, to see if it is still busy.
 func (n *notifier) addDir(dir string) error {
+	n.mu.Lock()
+	since, busy := n.busy[dir]
+	age := time.Since(since)
+	if busy && age >= slowPoll+fastPoll {
+		delete(n.busy, dir)
+		busy = false
+	}
+	n.mu.Unlock()
+	if busy && age < slowPoll {
+		_ = n.Remove(dir) // it may be removed already
+		return errBusy
+	}
 	info, statErr := os.Stat(dir)
 	if was, ok := n.denied[dir]; ok && statErr == nil && os.SameFile(was.info, info) && was.info.Mode() == info.Mode() {
 		return was.err
@@ -123,6 +173,9 @@ func (n *notifier) addDir(dir string) error {
 	err := n.Add(dir)
 	if statErr == nil && errors.Is(err, fs.ErrPermission) {
 		n.denied[dir] = denial{err, info}
+	}
+	if err == nil && busy {
+		return errBusy
 	}
 	return err
 }

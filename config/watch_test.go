@@ -322,7 +322,8 @@ func TestNotifierFollowsTheFiles(t *testing.T) {
 
 // fake is a kernel whose events the test makes.
 type fake struct {
-	add func(dir string) error // nil: all is well
+	add    func(dir string) error // nil: all is well
+	remove func(dir string)       // nil: nothing else happens
 
 	mu     sync.Mutex
 	events chan fsnotify.Event // guarded by mu
@@ -343,7 +344,12 @@ func (f *fake) Add(dir string) error {
 	return f.add(dir)
 }
 
-func (f *fake) Remove(string) error { return nil }
+func (f *fake) Remove(dir string) error {
+	if f.remove != nil {
+		f.remove(dir)
+	}
+	return nil
+}
 
 func (f *fake) Close() error {
 	f.mu.Lock()
@@ -691,6 +697,54 @@ func TestWatchRepeatsNoDenial(t *testing.T) {
 			s.stop()
 		})
 	}
+}
+
+// A directory above the files in which other files change all the time is left to the poll, and watched again when that
+// ends.
+func TestWatchLeavesABusyDirectoryToThePoll(t *testing.T) {
+	d := newTree(t, files{"d/f": "a = 1\n"})
+	parent, err := filepath.EvalSymlinks(d.dir)
+	require.NoError(t, err)
+	synctest.Test(t, func(t *testing.T) {
+		var watched atomic.Bool
+		f := &fake{
+			add: func(dir string) error {
+				if dir == parent {
+					watched.Store(true)
+				}
+				return nil
+			},
+			remove: func(dir string) {
+				if dir == parent {
+					watched.Store(false)
+				}
+			},
+		}
+		s := newWatching(t, d.path("d"))
+		s.openSource = f.open
+		s.start()
+		synctest.Wait()
+		passed := 0
+		for range 300 { // 5 minutes, with 1,000 changes a second while it is watched
+			for range 1000 {
+				if watched.Load() {
+					f.touched(d, "other")
+					passed++
+				}
+			}
+			s.after(time.Second)
+		}
+		assert.False(t, watched.Load())
+		assert.Less(t, passed, 10_000)
+		require.Len(t, s.said(), 2)
+		d.put("d/f", "a = 2\n")
+		assert.Equal(t, "a=2", s.after(fastPoll+quietTime))
+		s.after(slowPoll + 3*fastPoll)
+		assert.True(t, watched.Load())
+		require.Len(t, s.said(), 3)
+		assert.Equal(t, notified, s.said()[2])
+		s.stop()
+	})
 }
 
 // Only errors that end without an event cause a comparison soon.
