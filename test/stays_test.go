@@ -50,6 +50,12 @@ func TestStaysThroughMajorVersion(t *testing.T) {
 		require.NotEmpty(t, rows, path)
 		now = append(now, rows...)
 	}
+	archives := regexp.MustCompile(`the sub-commands (.*) read PCP archives`)
+	named := archives.FindStringSubmatch(readDocument(t, "../docs/reference.md"))
+	require.NotNil(t, named, "the sub-commands with the options for archives")
+	for _, command := range regexp.MustCompile(`, | and `).Split(named[1], -1) {
+		now = append(now, "`"+command+"` | options for archives")
+	}
 	for _, path := range must(filepath.Glob("../conf/*.conf"))(t) {
 		for _, match := range regexp.MustCompile(`(?m)^(host\.[\w.]+) *=`).FindAllStringSubmatch(readDocument(t, path), -1) {
 			now = append(now, "derived."+match[1])

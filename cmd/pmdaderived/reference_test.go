@@ -113,6 +113,7 @@ func TestReferenceOptions(t *testing.T) {
 // The page has a section for each sub-command, with its options.
 func TestReferenceSubCommands(t *testing.T) {
 	text := string(readFile(t, "../../docs/reference.md"))
+	var archives []string // the sub-commands with the options for archives
 	for _, c := range command.Summaries() {
 		t.Run(c.Name, func(t *testing.T) {
 			assert.Contains(t, text, "\n    pmdaderived "+c.Name+" ", "synopsis")
@@ -127,6 +128,7 @@ func TestReferenceSubCommands(t *testing.T) {
 				}
 				if o.long == "--start" {
 					rows = append(rows, referenceTable(t, "### Archives")...)
+					archives = append(archives, c.Name)
 				}
 			}
 			for _, row := range rows {
@@ -135,6 +137,9 @@ func TestReferenceSubCommands(t *testing.T) {
 			assert.ElementsMatch(t, want, documented, "list A is the program, list B is docs/reference.md")
 		})
 	}
+	named := regexp.MustCompile(`the sub-commands (.*) read PCP archives`).FindStringSubmatch(text)
+	require.NotNil(t, named)
+	assert.ElementsMatch(t, archives, regexp.MustCompile(`, | and `).Split(named[1], -1), "list B is the section Archives")
 }
 
 // Options refuse an argument of the wrong kind, those of the agent and those of sub-commands.

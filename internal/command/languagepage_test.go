@@ -50,6 +50,13 @@ func TestLanguageIsDocumented(t *testing.T) {
 	}
 }
 
+// The page has the lines of definition files that are no definitions.
+func TestOtherLinesAreDocumented(t *testing.T) {
+	for _, line := range []string{"name(oneline) = text", "# pmdaderived:ignore code ...", "#control option_novalue=1"} {
+		describes(t, "(?m)^\\| `"+regexp.QuoteMeta(line)+"` \\|", "the line "+line)
+	}
+}
+
 // unitWords are the units of every dimension, as they are printed.
 func unitWords() []string {
 	var words []string

@@ -70,8 +70,9 @@ func ReadChecked(r Reader, operands []string, offline bool, spooled string) Chec
 // StandardInput is the operand that means standard input, and its name in messages.
 const StandardInput = "-"
 
-// sortOperands finds the files that operands name. It returns the paths of files that the agent does not read; alone
-// means that it reads none of them. spooled is the copy of standard input.
+// sortOperands finds the files that operands name. It returns the paths of the files that the agent does not read,
+// where around has the paths that it reads. alone reports whether it reads none of the named files. names gets the
+// names that messages have for files, by real path. spooled is the copy of standard input.
 func (c *CheckedFiles) sortOperands(
 	operands, around []string, names map[string]string, spooled string, options config.LoadOptions,
 ) (outside []string, alone bool) {
