@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -81,69 +80,59 @@ func (a *Agent) Instance(c pmda.Client, d pdu.InDom, id pdu.Inst, name string) (
 	return found, nil
 }
 
-// refreshGroups evaluates all metrics with groups of a domain from the newest samples. So a client that requests
-// instances before values gets the present ones. A client that has listed groups just before fetches from its listing:
-// the metrics are evaluated from this, too.
+// refreshGroups evaluates all metrics with groups of a domain from the newest samples, as a first fetch does. So a
+// client that requests instances before values gets the present ones. The samples become part of its listing, except
+// those of series that the listing has already: a group is listed for longer than a listing is valid.
 func (a *Agent) refreshGroups(c pmda.Client, d pdu.InDom) {
-	now, snap := a.options.Now(), a.snapshot.Load()
+	now, snap, bytes := a.options.Now(), a.snapshot.Load(), &a.contexts.sampleBytes
 	_, blocked := a.upstream.Drain()
 	a.groups.SetTime(now)
 	a.evaluations.BeginFetch()
-	newest := &listing{
-		at: now, blocked: blocked, snapshot: snap, published: snap.Results.Latest(), names: a.names.Snapshot(),
-		samples: make(map[*upstream.Series]*operand.Sample),
-	}
-	first := a.listings[c]
-	if !first.valid(snap, now, blocked) {
+	in := history.Inputs{Names: a.names.Snapshot()}
+	published := snap.Results.Latest()
+	in.Windows = published.Shared()
+	l := a.listings[c]
+	if !l.valid(snap, now, blocked) {
 		a.dropListing(c)
-		first = newest
-		a.listings[c] = first
+		l = &listing{
+			at: now, blocked: blocked, snapshot: snap, published: published, names: in.Names,
+			samples: make(map[*upstream.Series]*operand.Sample),
+		}
+		a.listings[c] = l
 	}
-	bytes := &a.contexts.sampleBytes
 	for i := range snap.EntryStates {
 		m := &snap.EntryStates[i]
 		if m.Derived == nil || m.Series == nil || !slices.Contains(m.Derived.Needs().Groups, d) {
 			continue
 		}
-		sample, _ := a.upstream.State(m.Series, now)
-		a.evaluateGroups(newest, m, sample, now)
-		if m.OlderSamples > 0 && sample != nil {
-			a.evaluateFrom(newest, m, sample.Unchanging())
+		if m.Series.Constant() { // all of it is functions over time
+			in.Samples = a.constantSamples[:1]
+			a.evaluate(snap, m, in)
+			continue
 		}
-		if first != newest {
-			a.evaluateGroups(first, m, cmp.Or(first.samples[m.Series], sample), now)
+		newest, _ := a.upstream.State(m.Series, now)
+		if newest == nil {
+			continue
 		}
-		if first.samples[m.Series] == nil && sample != nil && bytes.Total < a.contexts.maxBytes/2 &&
-			freshness.Served(now.Sub(sample.Taken), freshness.AlwaysServed+blocked-sample.BlockedBefore) {
-			bytes.Add(sample)
-			first.samples[m.Series] = sample
-		}
-	}
-}
-
-// evaluateGroups evaluates a metric from a sample, as the first fetch of a client does.
-func (a *Agent) evaluateGroups(l *listing, m *reload.EntryState, sample *operand.Sample, now time.Time) {
-	samples := a.constantSamples[:1]
-	if !m.Series.Constant() { // else all of it is functions over time
-		if sample == nil {
-			return
-		}
+		age, depth := now.Sub(newest.Taken), m.OlderSamples+1
 		var h history.History
-		depth := m.OlderSamples + 1
-		if h.Advance(sample, depth, now.Sub(sample.Taken), freshness.NeverServed, &a.contexts.sampleBytes) {
+		if h.Advance(newest, depth, age, freshness.NeverServed, bytes) {
 			a.backfill(&h, depth, m.Series)
 		}
-		samples = h.Samples
-		defer a.contexts.sampleBytes.Drop(samples...)
+		if in.Samples = h.Samples; len(h.Samples) > 0 {
+			a.evaluate(snap, m, in)
+			if depth > 1 {
+				in.Samples = newest.Unchanging()
+				a.evaluate(snap, m, in)
+			}
+		}
+		bytes.Drop(h.Samples...)
+		if l.samples[m.Series] == nil && bytes.Total < a.contexts.maxBytes/2 &&
+			freshness.Served(age, freshness.AlwaysServed+blocked-newest.BlockedBefore) {
+			bytes.Add(newest)
+			l.samples[m.Series] = newest
+		}
 	}
-	if len(samples) > 0 {
-		a.evaluateFrom(l, m, samples)
-	}
-}
-
-// evaluateFrom evaluates a metric from samples, newest first.
-func (a *Agent) evaluateFrom(l *listing, m *reload.EntryState, samples []*operand.Sample) {
-	a.evaluate(l.snapshot, m, history.Inputs{Samples: samples, Names: l.names, Windows: l.published.Shared()})
 }
 
 // dropListing drops the listing of a client.
