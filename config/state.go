@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -13,6 +14,7 @@ import (
 // fileState is the content of the files of a path list at one moment, as far as it matters to Load.
 type fileState struct {
 	digest    [sha256.Size]byte // of everything else, and of the problems with files as a whole
+	own       [sha256.Size]byte // the same without entries of other users, who may change them all the time
 	sources   map[string]Source // by Path in printable form
 	transient bool              // something could not be read for a reason that ends without an event
 }
@@ -26,8 +28,15 @@ func scanFiles(paths []string) fileState {
 
 func (l *Loaded) state() fileState {
 	s := fileState{sources: make(map[string]Source, len(l.Sources))}
-	h := sha256.New()
+	digest, own := sha256.New(), sha256.New()
+	digests := func(err error) io.Writer {
+		if errors.Is(err, errOtherOwner) || errors.Is(err, errMoreOthers) {
+			return digest
+		}
+		return io.MultiWriter(digest, own)
+	}
 	for _, source := range l.Sources {
+		h := digests(source.Err)
 		path := Printable(source.Path) // as it may be called already
 		s.sources[path] = source
 		fmt.Fprintf(h, "%s\x00", path)
@@ -36,14 +45,15 @@ func (l *Loaded) state() fileState {
 			s.transient = s.transient || isTransient(source.Err)
 		}
 		fmt.Fprintf(h, "%t\x00", source.Secret)
-		h.Write(source.Sum[:])
+		_, _ = h.Write(source.Sum[:]) // never fails
 	}
 	for _, p := range l.Problems {
 		if p.Path != "" {
-			fmt.Fprintf(h, "%s\x00%s\x00", Printable(p.Path), p.Msg)
+			fmt.Fprintf(digests(p.Err), "%s\x00%s\x00", Printable(p.Path), p.Msg)
 		}
 	}
-	h.Sum(s.digest[:0])
+	digest.Sum(s.digest[:0])
+	own.Sum(s.own[:0])
 	return s
 }
 

@@ -65,15 +65,16 @@ func NewWatcher(paths []string, log logrus.FieldLogger) *Watcher {
 
 // RecordLoad tells the watcher of a load, which may have any cause. It reports whether the load may be used. It
 // returns false if a change was announced and the files have changed again since: they may be half-written. The
-// caller should discard the load, and Run announces the change again when it is complete. Any goroutine may call
-// RecordLoad. It does not wait.
+// caller should discard the load, and Run announces the change again when it is complete. Entries of other users in a
+// sticky directory, which could change all the time, do not cause that. Any goroutine may call RecordLoad. It does not
+// wait.
 func (w *Watcher) RecordLoad(l *Loaded) bool {
 	now := l.state()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	announced := w.announced
 	w.announced = nil
-	if announced != nil && announced.digest != now.digest {
+	if announced != nil && announced.own != now.own {
 		w.wakeRun()
 		return false
 	}

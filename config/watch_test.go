@@ -3,6 +3,7 @@ package config
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -745,6 +746,26 @@ func TestWatchLeavesABusyDirectoryToThePoll(t *testing.T) {
 		assert.Equal(t, notified, s.said()[2])
 		s.stop()
 	})
+}
+
+// Other users, who change their entries all the time, cannot keep a change of root from being loaded.
+func TestRecordLoadIsNotRefusedForEntriesOfOthers(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to make files of other users")
+	}
+	inTree(t, files{"d/a": "a = 1\n"})
+	require.NoError(t, os.Chmod("d", 0o777|fs.ModeSticky))
+	w := NewWatcher([]string{"d"}, nil)
+	for i := range 3 {
+		announced := scanFiles(w.paths)
+		w.announced = &announced
+		require.NoError(t, os.Symlink("a", fmt.Sprint("d/", i)))
+		require.NoError(t, os.Lchown(fmt.Sprint("d/", i), 65534, 65534))
+		loaded := Load(w.paths, nil)
+		assert.True(t, w.RecordLoad(&loaded))
+		assert.Equal(t, scanFiles(w.paths).digest, w.loaded.digest, "an entry is reported")
+		assert.NotEqual(t, announced.digest, w.loaded.digest)
+	}
 }
 
 // Only errors that end without an event cause a comparison soon.
