@@ -82,7 +82,9 @@ func (s *sluggish) Instances(pmda.Client, pdu.InDom) ([]pdu.Instance, error) {
 
 func (s *sluggish) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 	s.nap("fetch")
-	s.fetches++
+	if s.fetches++; s.fetches%3 == 0 {
+		s.nap("third")
+	}
 	for _, id := range req.PMIDs {
 		if id.Item() == 0 {
 			w.Number(id, pdu.TypeU64, s.fetches)
@@ -137,6 +139,7 @@ func TestSlowAgents(t *testing.T) {
 		first int // times until it is known
 	}{
 		{"fetch", 2 * time.Second, 3},
+		{"third", 900 * time.Millisecond, 8}, // it needs T=2m to show its share
 		{"instances", 500 * time.Millisecond, 3},
 		{"descriptor", 500 * time.Millisecond, 5},
 		{"name", time.Second, 5},

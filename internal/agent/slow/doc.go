@@ -23,16 +23,16 @@
 //
 // # Rest and overrun
 //
-// The overrun of a budget is what its long requests have taken and no rest has followed. It shrinks with time: 9 s of
-// rest, times the number of slow budgets, make up for 1 s. A slow budget rests until its overrun is 0, so all slow
-// agents together get a tenth of pmcd's time.
+// The overrun of a budget is what its long requests have taken and no rest has followed. Only time reduces it, no quick
+// answer does: 9 s of rest, times the number of budgets that are slow or have an overrun, make up for 1 s. A slow budget
+// rests until its overrun is 0, so all slow agents together get a tenth of pmcd's time.
 //
 // The overrun also finds agents that are quick now and slow then, which a quick answer clears as suspects: with an
 // overrun of more than 3 s the next long request makes a budget slow, whether it is a suspect or not.
 //
 // A long fetch for several series is charged to a budget of its own, which stands for all of these fetches.
 // While its overrun is more than 3 s, a quick answer clears no suspect, so that the next long fetch is charged to
-// somebody.
+// somebody. A budget that becomes slow takes over this overrun.
 //
 // Users read of "slow agents": these are agents with a slow budget.
 package slow

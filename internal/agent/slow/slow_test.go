@@ -38,7 +38,7 @@ func TestAgents(t *testing.T) {
 		{"slow once, then quick", []fetch{{both, second, false}, {one, 0, false}}, []int{2}, 0},
 		{"slow once, then silent", []fetch{{both, second, false}, {one, 0, true}}, both, 0},
 		{"slow twice", []fetch{{one, second, false}, {one, 3 * second, false}}, one, 36 * second},
-		{"slow together, then alone", []fetch{{both, 2 * second, false}, {one, 2 * second, false}}, both, 18 * second},
+		{"slow together, then alone", []fetch{{both, 2 * second, false}, {one, 2 * second, false}}, both, 35*second + 10},
 		{"slow again after a rest", []fetch{{one, second, false}, {one, 3 * second, false}, {one, 2 * second, false}}, one, 18 * second},
 		{"slow after silence", []fetch{{one, 5 * second, false}, {one, 0, true}, {one, 5 * second, false}}, one, 90 * second},
 		{"one incident", []fetch{{one, Long, false}, {one, incidentTime - 1, false}}, one, 0},
@@ -230,6 +230,20 @@ func (c *collector) run(length time.Duration) {
 	}
 }
 
+// eachThirdTime returns the times of agent 1, which takes 0.9 s for each third of its fetches.
+func eachThirdTime() func(a *asker, domains []int, n int) time.Duration {
+	asked := 0
+	return func(_ *asker, domains []int, _ int) time.Duration {
+		if !slices.Contains(domains, 1) {
+			return 0
+		}
+		if asked++; asked%3 > 0 {
+			return 0
+		}
+		return 900 * ms
+	}
+}
+
 // Whoever is slow, others are sampled as if it were quick, but while pmcd stands still, and that is a tenth of its
 // time.
 func TestOthersAreNotSlow(t *testing.T) {
@@ -293,7 +307,23 @@ func TestOthersAreNotSlow(t *testing.T) {
 					return second
 				}
 				return 0
-			}, 0.16,
+			}, 0.11,
+		},
+		{
+			"each third time, with others", []*asker{
+				{name: "slow", domains: []int{1}, wants: second},
+				{name: "fast", domains: []int{2}, wants: second},
+			}, eachThirdTime(), 0.11,
+		},
+		{
+			"each third time, in several definitions with others", []*asker{
+				{name: "mixed", domains: []int{1, 2}, wants: second},
+				{name: "mixed", domains: []int{1, 3}, wants: second},
+				{name: "fast", domains: []int{2}, wants: second},
+			}, eachThirdTime(), 0.12,
+		},
+		{
+			"each third time, alone", []*asker{{name: "slow", domains: []int{1}, wants: second}}, eachThirdTime(), 0.11,
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -303,7 +333,7 @@ func TestOthersAreNotSlow(t *testing.T) {
 			for _, a := range c.askers {
 				most := a.wants + 2*2*second // the first fetch, and one that pmcd is busy with
 				if a.name != "fast" {
-					most = 80 * second
+					most = 100 * second
 				}
 				assert.LessOrEqual(t, a.longest, most, "%s %v", a.name, a.domains)
 				assert.Positive(t, a.longest)
@@ -509,4 +539,37 @@ func TestBeganNotBefore(t *testing.T) {
 		}
 	}
 	assert.Greater(t, waited, 490)
+}
+
+// An agent counts once, whatever it is slow with, and with whom.
+func TestSlowAgentCountsOnce(t *testing.T) {
+	s := make(States)
+	begin := time.Now()
+	slow := func(of ...Budget) {
+		for i := range 2 {
+			s.Charge(Request{Budgets: of, AgentTime: second, Ended: begin.Add(time.Duration(i) * time.Minute)})
+		}
+	}
+	slow(Budgets([]int{1, 2})...)
+	assert.Equal(t, 1, s.CountSlowAgents())
+	slow(agent(2))
+	slow(AgentBudget(Instances, 2))
+	assert.Equal(t, 1, s.CountSlowAgents())
+	slow(agent(3))
+	assert.Equal(t, 2, s.CountSlowAgents())
+}
+
+// A quick answer does not pay a debt: only time does.
+func TestDebtIsPaidByTime(t *testing.T) {
+	s, begin := make(States), time.Now()
+	fetch := func(after, took time.Duration) {
+		s.Charge(Request{Budgets: []Budget{agent(1)}, HaveValues: []int{1}, AgentTime: took, Ended: begin.Add(after)})
+	}
+	fetch(0, 2*second)
+	fetch(2*second, 2*second)
+	assert.True(t, s.Resting(begin.Add(3*second), agent(1)))
+	fetch(3*second, 0) // it was on its way
+	fetch(5*second, 2*second)
+	assert.True(t, s.Resting(begin.Add(40*second), agent(1)))
+	assert.False(t, s.Resting(begin.Add(60*second), agent(1)))
 }

@@ -107,10 +107,10 @@ type state struct {
 }
 
 // overrunAt returns the time that long requests have taken and that no rest has followed until now. It shrinks by a
-// ninth of the time that passes, divided by the number of slow budgets: so all of them share a tenth of pmcd's time.
+// ninth of the time that passes, divided by the number of budgets that share a tenth of pmcd's time.
 func (s States) overrunAt(st *state, now time.Time) time.Duration {
 	rest := max(0, now.Sub(st.lastLong))
-	return max(0, st.overrun-rest/time.Duration(restFactor*max(1, s.countSlow())))
+	return max(0, st.overrun-rest/time.Duration(restFactor*max(1, s.countOwing(now))))
 }
 
 // Suspected reports whether one of the budgets is in quarantine, so that its requests are sent apart from all others.
@@ -252,6 +252,11 @@ func (s States) Charge(r Request) (slowed, recovered []Budget) {
 		if !r.Mixed && i == len(r.Budgets)-1 {
 			s.addOverrun(st, r)
 			if again && (st.suspect || st.overrun > maxOverrun) {
+				// The agent that is found pays for the fetches that nobody was charged for.
+				if nobody := s[Budget{Domain: nobodyKnown}]; nobody != nil {
+					st.overrun += s.overrunAt(nobody, r.Ended)
+					nobody.overrun = 0
+				}
 				st.slow = true
 				slowed = append(slowed, b)
 			}
@@ -291,36 +296,41 @@ func (s States) clearQuick(r Request) (recovered []Budget) {
 			unclear && !st.slow {
 			continue
 		}
-		st.suspect, st.probes = false, 0
 		if st.slow {
 			recovered = append(recovered, b)
 		}
-		if st.slow || s.overrunAt(st, r.Ended) == 0 {
+		st.suspect, st.slow, st.probes = false, false, 0
+		if s.overrunAt(st, r.Ended) == 0 {
 			delete(s, b)
 		}
 	}
 	return recovered
 }
 
-// CountSlowAgents returns the number of slow agents. An agent that is slow with several kinds of requests counts once,
-// but budgets of several agents, and of names, count in addition: they do not tell which agent it is.
+// CountSlowAgents returns the number of slow agents. An agent that is slow with several kinds of requests counts once. A
+// budget of several agents counts if none of them is slow by itself. A budget of names counts in addition, because it
+// does not tell its agent.
 func (s States) CountSlowAgents() int {
-	agents := make(map[Budget]bool)
+	agents := make(map[string]bool) // by domain, or the text of a budget that has none
 	for of, st := range s {
-		if of.Domain != severalAgents {
-			of.Kind = Values // one agent, whatever it is slow with
+		if st.slow && of.Domain != severalAgents {
+			agents[of.String()] = true
 		}
-		if st.slow {
-			agents[of] = true
+	}
+	for of, st := range s {
+		counted := func(domain string) bool { return agents[domain] }
+		if st.slow && of.Domain == severalAgents && !slices.ContainsFunc(strings.Fields(of.Agents), counted) {
+			agents[of.Agents] = true
 		}
 	}
 	return len(agents)
 }
 
-// countSlow returns the number of slow budgets, which share a tenth of pmcd's time.
-func (s States) countSlow() (n int) {
+// countOwing returns the number of budgets that share a tenth of pmcd's time: the slow ones, and those whose overrun
+// would not be used up yet if they had all of it.
+func (s States) countOwing(now time.Time) (n int) {
 	for _, st := range s {
-		if st.slow {
+		if st.slow || now.Sub(st.lastLong) < restFactor*st.overrun {
 			n++
 		}
 	}
