@@ -220,6 +220,11 @@ func (c *checkRun) problemOfWarning(
 		if lenient || w.Code == lint.AbsentOperand {
 			p.Severity = config.Note
 		}
+	// These are true also where nobody can edit the file.
+	case lint.ChangeOfTotal, lint.DividedShare, lint.ChangeOverAge, lint.DifferentInstances:
+		if c.Shipped[p.Pos.File] {
+			p.Severity = config.Note
+		}
 	case lint.MisspeltOperand:
 		if lenient {
 			p.Severity = config.Note

@@ -154,6 +154,33 @@ func TestCheckPortable(t *testing.T) {
 	assert.Equal(t, append(slices.Clone(ours), seven...), told("--portable", path))
 }
 
+// Definitions that nobody should edit have notes, also if PCP's directory has only a link to their file.
+func TestCheckShippedMistakes(t *testing.T) {
+	s := newSite(t)
+	const text = "site.a = rate(sum(disk.dev.total))\nsite.b = rate(kernel.all.cpu.user) / 1000\n" +
+		"site.c = rate(proc.psinfo.utime) / (kernel.all.uptime - proc.psinfo.start_time)\n" +
+		"site.d = kernel.all.load[1 minute] / kernel.all.load[5 minute]\n"
+	codes := []string{"change-of-aggregate", "divided-rate-of-time", "change-over-age", "different-instances"}
+	own := s.file("site.conf", text)
+	shipped := filepath.Join(s.dir, "etc", "derived", "shipped.conf")
+	writeFile(t, shipped, text)
+	links := filepath.Join(s.dir, "config", "derived")
+	require.NoError(t, os.MkdirAll(links, 0o755))
+	require.NoError(t, os.Symlink(shipped, filepath.Join(links, "shipped.conf")))
+	for _, row := range []struct{ severity, args string }{
+		{"warning", "-c " + own}, {"note", "-c " + links}, {"note", "-c= " + shipped},
+	} {
+		out, _, _ := s.run(append([]string{"check"}, strings.Fields(row.args)...)...)
+		for _, code := range codes {
+			assert.Regexp(t, "(?m): "+row.severity+": .* \\["+code+"\\]$", out, row.args)
+		}
+	}
+	writeFile(t, own, "# pmdaderived:ignore "+strings.Join(codes, " ")+"\n"+strings.ReplaceAll(text, "\nsite",
+		"\n# pmdaderived:ignore "+strings.Join(codes, " ")+"\nsite"))
+	out, _, _ := s.run("check", "-c", own)
+	assert.Empty(t, out)
+}
+
 // Every problem has a code.
 func TestCodes(t *testing.T) {
 	s := newSite(t)

@@ -55,6 +55,9 @@ proc.psinfo.cmd             STRING discrete .            60.5  init pmcd
 filesys.used                U64    instant  Kbyte        60.6  1000 2000
 filesys.avail               U64    instant  Kbyte        60.6  9000 8000
 cgroup.memory.usage         U64    instant  byte         60.7  3000 2000 1000
+kernel.all.uptime           DOUBLE instant  sec          .     5000
+proc.psinfo.start_time      U64    discrete millisec     60.5  0 1000
+proc.psinfo.utime           U64    counter  millisec     60.5  10 20
 sample.event.records        EVENT  instant  .            60.4
 `
 

@@ -60,6 +60,7 @@ type Host interface {
 func Check(defs []*derived.Definition, o Options) []Warning {
 	l := &linter{
 		Options: o, byName: make(map[string]*derived.Definition, len(defs)),
+		origins:      map[*derived.Node]origin{},
 		shapeNumbers: map[shape]int{}, shapes: map[syntax.Expr]int{}, firstByShape: map[int]*derived.Definition{},
 	}
 	for _, d := range defs {
@@ -95,6 +96,7 @@ type linter struct {
 	warnings     []Warning
 
 	groups       map[pdu.InDom]derived.GroupDomain
+	origins      map[*derived.Node]origin
 	current      *derived.Definition
 	warningCount int                  // about the current definition
 	constant     map[syntax.Expr]bool // results of isConstant

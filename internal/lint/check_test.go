@@ -42,6 +42,12 @@ func host() derived.CatalogMap {
 	add("unknown", pdu.TypeU64, pdu.SemInstant, pdu.NewInDom(60, 4), kbyte)
 	add("one", pdu.TypeU64, pdu.SemInstant, pdu.NewInDom(60, 5), kbyte)
 	add("five", pdu.TypeU64, pdu.SemInstant, pdu.NewInDom(60, 6), kbyte)
+	millisec := pdu.Units{Time: 1, TimeScale: pdu.TimeMillisec}
+	add("idle", pdu.TypeU64, pdu.SemCounter, pdu.NoInDom, millisec)
+	add("cpu", pdu.TypeU64, pdu.SemCounter, pdu.NewInDom(60, 2), millisec)
+	add("start", pdu.TypeU64, pdu.SemDiscrete, pdu.NewInDom(60, 2), millisec)
+	add("latency", pdu.TypeDouble, pdu.SemInstant, pdu.NewInDom(60, 2), millisec)
+	add("sys.uptime", pdu.TypeDouble, pdu.SemInstant, pdu.NoInDom, pdu.Units{Time: 1, TimeScale: pdu.TimeSec})
 	add("node", pdu.TypeString, pdu.SemDiscrete, pdu.NoInDom, pdu.Units{})
 	return catalog
 }
@@ -105,7 +111,7 @@ func TestCheck(t *testing.T) {
 		{"branches", "x = ncpu ? free : free", "x:12 same-operands", ""},
 		{"sum, square", "x = free + free\ny = ncpu * ncpu", "", ""},
 		{
-			"what differs", "x = free - swap\ny = instant(total[a]) / instant(total[b])\nz = rescale(free, \"byte\") - " +
+			"what differs", "x = free - swap\ny = scalar(total[a]) / scalar(total[b])\nz = rescale(free, \"byte\") - " +
 				"rescale(free, \"Kbyte\")\n" +
 				"a = matchinst(/a/, total) - matchinst(!/a/, total)\nb = -free - free\nc = max(total) - min(total)", "",
 			"",
@@ -203,7 +209,69 @@ func TestCheck(t *testing.T) {
 		{"rate of instant", "x = rate(instant(total))", "x:0 change-of-non-counter", ""},
 		{"change of a change", "x = delta(delta(total))", "x:0 change-of-non-counter", ""},
 		{"rate of a definition", "y = free\nx = rate(y)", "", "x:0 change-of-non-counter"},
-		{"rate of a counter", "x = rate(total)\ny = delta(sum(total))\nz = rate(busy + busy)", "", ""},
+		{"rate of a counter", "x = rate(total)\ny = sum(delta(total))\nz = rate(busy + busy)", "", ""},
+
+		{
+			"change of an aggregate", "x = rate(sum(total))\ny = delta(avg(total) by (/./)) / 2\nz = rate(max(busy) " +
+				"+ min(busy))", "",
+			"x:0 change-of-aggregate y:0 change-of-aggregate z:0 change-of-aggregate",
+		},
+		{
+			"change of other aggregates", "x = sum(matchinst(/a/, total))\ny = rescale(-derived.x * 2, \"count\")\n" +
+				"z = rate(y)\n" +
+				"a = delta(ncpu > 1 ? x : x + x)\nb = slope_sample(avg(total), \"1min\")", "",
+			"z:0 change-of-aggregate a:0 change-of-aggregate b:0 change-of-aggregate",
+		},
+		{
+			"aggregates of changes", "x = sum(rate(total))\ny = avg(delta(busy)) by (/./)\nz = rate(sum(idle))\n" +
+				"a = rate(scalar(total))", "", "",
+		},
+
+		{
+			"share in milliseconds", "x = 100 - rate(idle) / 10\ny = rate(busy) / 1000\nz = rate(busy) / 1000 * 100\n" +
+				"a = 0.001 * avg(rate(busy))", "",
+			"x:17 divided-rate-of-time y:11 divided-rate-of-time z:18 divided-rate-of-time a:6 divided-rate-of-time",
+		},
+		{
+			"share in other units", "x = idle * 5\ny = rate(idle)\nz = (y + derived.y) / ncpu / 1000000\n" +
+				"a = avg_sample(y, \"1min\") / k\n" +
+				"k = 10000000\nb = (rate(cpu) > 0 ? rate(cpu) : 0) / 100 > 5\nc = rate(busy) / rate(total) / 1000", "",
+			"z:23 divided-rate-of-time a:22 divided-rate-of-time b:32 divided-rate-of-time c:25 divided-rate-of-time",
+		},
+		{
+			"share of another definition", "x = rate(idle) / 10\ny = x * 100 / ncpu\nz = x / ncpu\n" +
+				"a = 100 * (2 - rate(idle) / 10) / ncpu", "", "a:22 divided-rate-of-time x:11 divided-rate-of-time",
+		},
+		{
+			"shares", "x = 100 * rate(idle)\ny = rate(idle) * 100 / ncpu\nz = 1000 * rate(idle) / 10\na = rate(idle) / 4\n" +
+				"b = rate(total) / 1000\nc = delta(idle) / 1000", "", "",
+		},
+
+		{
+			"change over an age", "x = 100 * (rate(cpu) + rate(cpu)) / (sys.uptime - start)\ny = delta(total) / sys.uptime\n" +
+				"age = sys.uptime - start\nz = avg(rate(cpu)) / max(age)\na = rate(cpu) / (age > mkconst(1, units=sec) " +
+				"? age : 2 * age)", "",
+			"x:30 change-over-age y:13 change-over-age z:15 change-over-age a:10 change-over-age",
+		},
+		{
+			"what was counted over an age", "x = 100 * instant(cpu) / (sys.uptime - start)\ny = delta(cpu) / delta(idle)\n" +
+				"z = rate(cpu) / latency\na = rate(cpu) / mkconst(5, units=sec)\n" +
+				"b = (sys.uptime - start) * (rate(cpu))[a]", "", "",
+		},
+
+		{
+			"different instances", "x = free * rss[a] / rss[b 1]\ny = rss[a]\nz = rss[b]\na = y - derived.z\n" +
+				"b = y > 5 && z > 5\n" +
+				"c = max(y, z)\nd = y > 5 ? z : y * 2\ne = (y + y)[b]", "",
+			"x:14 different-instances a:2 different-instances b:6 different-instances c:0 different-instances " +
+				"d:6 different-instances e:7 different-instances",
+		},
+		{
+			"the same instance", "x = total[a] + 2 * total[a]\ny = total[a 1] - total[a]\nz = scalar(total[a]) " +
+				"+ scalar(total[b])\n" +
+				"a = sum(total[a]) / sum(total[b])\nb = ncpu > 1 ? total[a] : total[b]\nc = total > 5 ? total[a] : total[b]\n" +
+				"d = default(rate(total[a]), rate(total[b])) + rate(total[b])", "", "",
+		},
 		{"instant of a level", "x = instant(free)", "", "x:0 instant-of-non-counter"},
 		{"instant of a rate", "x = instant(rate(total))", "x:0 instant-of-non-counter", ""},
 		{"instant of a counter", "x = instant(total)", "", ""},

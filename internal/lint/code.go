@@ -30,6 +30,11 @@ const (
 	AbsentOperand    Code = "absent-operand"
 	MisspeltOperand  Code = "misspelt-operand"
 
+	ChangeOfTotal      Code = "change-of-aggregate"
+	DividedShare       Code = "divided-rate-of-time"
+	ChangeOverAge      Code = "change-over-age"
+	DifferentInstances Code = "different-instances"
+
 	UnsignedDiff   Code = "unsigned-difference"
 	ZeroDivisor    Code = "zero-divisor"
 	AbsentInstance Code = "absent-instance"
@@ -44,6 +49,7 @@ func Codes() []Code {
 		NestedTernary, MixedAndOr, ChainedComparison, NotPrecedence, SameOperands, SameExpression, ConstantCondition,
 		ConstantExpr, AlwaysZero, DivisionByZero, UnusedGuard, ReversedGuard, DoubledRoot, CountOfTruths,
 		PercentFraction, CompareScale, CompareUnits, ChangeOfNoCount, InstantOfNoCount, RescaleRounds, ShadowedName,
-		AbsentOperand, MisspeltOperand, UnsignedDiff, ZeroDivisor, AbsentInstance, MatchesNothing, NotPortable,
+		AbsentOperand, MisspeltOperand, ChangeOfTotal, DividedShare, ChangeOverAge, DifferentInstances,
+		UnsignedDiff, ZeroDivisor, AbsentInstance, MatchesNothing, NotPortable,
 	}
 }

@@ -3,7 +3,7 @@
 //
 //	definitions ─┬─► checkText       syntax tree: check.go, text.go, shape.go ─┐
 //	             ├─► checkPortable   syntax tree: portable.go ─────────────────┼─► []Warning, each with a Code
-//	             └─► checkMetric     bound metric: typed.go, host.go ──────────┘
+//	             └─► checkMetric     bound metric: typed.go, host.go, origin.go┘
 //	                      ▲
 //	                 Catalog, Host   optional
 //

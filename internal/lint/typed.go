@@ -35,6 +35,7 @@ func (l *linter) checkMetric(m *derived.Metric) {
 		if line.Fitted {
 			l.checkFitted(path[line.Depth-1].Expr, line)
 		}
+		l.checkOrigins(line, path)
 		switch e := line.Expr.(type) {
 		case *syntax.Binary:
 			switch {
@@ -58,7 +59,16 @@ func (l *linter) checkFunction(e *syntax.Call, kids []*derived.Node) {
 	if e.Func == syntax.Match {
 		l.checkMatched(e, kids)
 	}
-	if len(kids) > 0 && kids[0].Sem != pdu.SemCounter {
+	if len(kids) == 0 {
+		return
+	}
+	switch total := l.origin(kids[0]).total; {
+	case total != nil && isChange(e):
+		change := syntax.Call{Func: e.Func, Args: append([]syntax.Expr{total.X()}, e.Args[1:]...)}
+		better := syntax.Call{Func: total.Func, Args: []syntax.Expr{&change}, By: total.By}
+		l.warn(ChangeOfTotal, start(e), e.Func.String()+"() of "+clip(total)+" jumps when an instance comes or goes: write "+
+			clip(&better))
+	case kids[0].Sem != pdu.SemCounter:
 		l.checkNonCounter(e, clip(e.X())+" ("+kids[0].Sem.String()+")")
 	}
 }
