@@ -107,6 +107,24 @@ func TestCodesOfFiles(t *testing.T) {
 	}
 }
 
+// check does not read a file that another user has put into a directory with mode 1777, as the agent does not.
+func TestCheckInASharedDirectory(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to make files of other users")
+	}
+	s := newSite(t)
+	dir := t.TempDir()
+	for _, name := range []string{"ours", "theirs"} {
+		writeFile(t, filepath.Join(dir, name), name+" = 1\n")
+	}
+	require.NoError(t, os.Chown(filepath.Join(dir, "theirs"), 65534, 65534))
+	require.NoError(t, os.Chmod(dir, 0o777|os.ModeSticky))
+	out, errs, exit := s.run("check", "--offline", dir)
+	assert.Contains(t, out, "theirs: another user owns it")
+	assert.Contains(t, errs, "1 definition, 1 error")
+	assert.Equal(t, commandline.ExitFailure, exit)
+}
+
 // check warns of definitions that clients cannot compute if asked to, and always in files that clients read themselves.
 func TestCheckPortable(t *testing.T) {
 	s := newSite(t)

@@ -101,7 +101,8 @@ func (c *CheckedFiles) sortOperands(
 				continue
 			}
 			c.drafts[shown] = true
-			if !added[real] {
+			// An entry that is refused because of its directory would be read by itself.
+			if !added[real] && (s.Err == nil || s.Path == operand) {
 				added[real] = true
 				outside = append(outside, s.Path)
 			}
