@@ -216,8 +216,9 @@ func singularMetrics(s *Source) []Metric {
 		{
 			Item: 18, Name: "contexts_dropped", Shape: counter,
 			Short: "number of client contexts that have lost their history to make room for others",
-			Long: "The number of contexts with a history is limited. The least recently used context loses its\n" +
-				"history, and its next fetch counts as a first one.",
+			Long: "The number of contexts with a history is limited. The client that holds most of them loses the\n" +
+				"least recently used one. From then on rate() and delta() have no value when that client fetches\n" +
+				"a list of metrics for the first time.",
 			Content: count(&f.ContextsDropped),
 		},
 		{
