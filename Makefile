@@ -90,7 +90,7 @@ oracle: pcp ## compare random expressions with libpcp: make oracle T=10m [SEED=n
 
 .PHONY: archives
 archives: pcp ## compare all archives below a folder with what libpcp reads (needs a C compiler and libpcp's headers): make archives DIR=folder
-	$(GO) test -count=1 -v -timeout 0 -tags archives -run '^TestArchives$$' ./pmda/pmapi/archive -args -archives $(abspath $(DIR))
+	$(GO) test -count=1 -v -timeout 0 -tags archives -run 'Archives$$' ./pmda/pmapi/archive -args -archives $(abspath $(DIR))
 
 # Build tags of tests that need more than Go.
 TAGS = pcp,rpm,archives,oracle

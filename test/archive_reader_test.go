@@ -5,8 +5,10 @@ package test
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -21,6 +23,7 @@ import (
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi/archive"
 	"pmdaderived/pmda/pmapi/archive/writer"
+	"pmdaderived/test/pmcdtest"
 )
 
 // recordedArchives has the archives of pmda/pmapi/archive.
@@ -247,5 +250,45 @@ func TestArchiveAsPmdumplog(t *testing.T) {
 			assert.Equal(t, marks, haveMarks, "marks")
 			assert.Equal(t, want, have, "values with an instance")
 		})
+	}
+}
+
+// Of an archive whose pmlogger was killed, and whose last record is torn, everything before that is read.
+func TestArchiveOfKilledPmlogger(t *testing.T) {
+	p := pmcdtest.Start(t, pmcdtest.Config{})
+	base := filepath.Join(t.TempDir(), "torn")
+	conf := writeFile(t, t.TempDir(), "logger.conf", "log mandatory on 100 msec { pmcd.numclients }\n")
+	logger := p.Command(t.Context(), "pmlogger", "-c", conf, "-l", base+".log", base)
+	require.NoError(t, logger.Start())
+	require.Eventually(t, func() bool {
+		info, err := os.Stat(base + ".0")
+		return err == nil && info.Size() > 2000
+	}, 30*time.Second, 20*time.Millisecond)
+	require.NoError(t, logger.Process.Kill())
+	_ = logger.Wait()
+
+	program := must(daemonProgram())(t)
+	samples := func() (n int, errs string) {
+		out, errs, exit := p.Run(t, program, "eval", "-a", base, "-o", "csv", "pmcd.numclients")
+		require.Zero(t, exit, errs)
+		return strings.Count(out, "\n") - 1, errs
+	}
+	data := must(os.ReadFile(base + ".0"))(t)
+	last, end := 0, 0 // of the last whole record
+	for end+4 <= len(data) {
+		next := end + int(binary.BigEndian.Uint32(data[end:]))
+		if next > len(data) {
+			break
+		}
+		last, end = end, next
+	}
+	require.NoError(t, os.WriteFile(base+".0", data[:end], 0o644))
+	whole, _ := samples()
+	require.Greater(t, whole, 10)
+	for _, cut := range []int{1, 4, 5, 12} {
+		require.NoError(t, os.WriteFile(base+".0", data[:last+cut], 0o644))
+		n, errs := samples()
+		assert.Equal(t, whole-1, n, "%d bytes of the last record", cut)
+		assert.Contains(t, errs, fmt.Sprintf("torn.0 at byte %d: the record is truncated", last))
 	}
 }

@@ -58,15 +58,8 @@ func TestArchives(t *testing.T) {
 		keep = sameRule
 		t.Log("between records, only counters and what is not numeric are compared: for other metrics, this libpcp takes the nearest record")
 	}
-	var bases []string
-	require.NoError(t, filepath.WalkDir(*archives, func(path string, d fs.DirEntry, err error) error {
-		if i := strings.LastIndex(d.Name(), ".meta"); err == nil && i > 0 && strings.Contains(path, *only) {
-			bases = append(bases, filepath.Join(filepath.Dir(path), d.Name()[:i]))
-		}
-		return nil
-	}))
 	var total struct{ archives, refused, records, recordValues, fetchedValues, differ int }
-	for _, base := range bases {
+	for _, base := range basesBelow(t, *archives) {
 		if err := exec.Command(oracle, "values", base, "0", "1", "0").Run(); err != nil {
 			total.refused++
 			if a, ours := archive.Open(base); ours == nil {
@@ -103,6 +96,45 @@ func TestArchives(t *testing.T) {
 	}
 	t.Logf("%d archives (%d more that libpcp does not read), %d records with %d values; %d values at %d times each; %d differences",
 		total.archives, total.refused, total.records, total.recordValues, total.fetchedValues, samples, total.differ)
+}
+
+// Archives that end anywhere in their last two records have everything before that.
+func TestTornArchives(t *testing.T) {
+	require.NotEmpty(t, *archives, "make archives DIR=folder")
+	n := 0
+	for _, base := range basesBelow(t, *archives) {
+		files, err := filepath.Glob(base + ".*")
+		require.NoError(t, err)
+		copied := filepath.Join(t.TempDir(), "torn")
+		for _, from := range files {
+			data, err := os.ReadFile(from)
+			require.NoError(t, err)
+			if len(data) > 200<<10 || filepath.Ext(strings.TrimPrefix(from, base)) == "" {
+				break
+			}
+			require.NoError(t, os.WriteFile(copied+strings.TrimPrefix(from, base), data, 0o600))
+		}
+		if _, err := archive.Open(copied); err != nil || !torn(t, copied, 10) {
+			continue
+		}
+		_ = os.Remove(copied + ".index")
+		torn(t, copied, 10)
+		n++
+	}
+	t.Logf("%d archives, with and without index", n)
+	require.Positive(t, n)
+}
+
+// basesBelow returns the base names of the archives below a folder.
+func basesBelow(t *testing.T, folder string) (bases []string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if i := strings.LastIndex(d.Name(), ".meta"); err == nil && i > 0 && strings.Contains(path, *only) {
+			bases = append(bases, filepath.Join(filepath.Dir(path), d.Name()[:i]))
+		}
+		return nil
+	}))
+	return bases
 }
 
 // groups are lines of one time each.
