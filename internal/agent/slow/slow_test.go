@@ -382,6 +382,7 @@ func TestTracker(t *testing.T) {
 	names := func(names ...string) pdu.Message { return &pdu.PMNSNames{Names: names} }
 	desc := func(domain int) pdu.Message { return &pdu.DescReq{PMID: pdu.NewPMID(domain, 0, 0)} }
 	instances := func(domain int) pdu.Message { return &pdu.InstanceReq{InDom: pdu.NewInDom(domain, 0)} }
+	labels := &pdu.LabelReq{Ident: uint32(pdu.NewInDom(1, 0)), Type: pdu.LabelInstances}
 	descs := &pdu.DescIDs{PMIDs: []pdu.PMID{pdu.NewPMID(1, 0, 0), pdu.NewPMID(3, 0, 0)}}
 	for _, row := range []struct {
 		name    string
@@ -391,6 +392,7 @@ func TestTracker(t *testing.T) {
 	}{
 		{"nobody", nil, nil, []pdu.Message{names("a.x", "b.x"), desc(1), descs, instances(1)}},
 		{"instances", []pdu.Message{instances(1), instances(1)}, []pdu.Message{instances(1)}, []pdu.Message{instances(2), desc(1), descs, names("a", "b")}},
+		{"labels", []pdu.Message{labels, labels}, []pdu.Message{labels, instances(1)}, []pdu.Message{instances(2), desc(1)}},
 		{"descriptors", []pdu.Message{desc(1), desc(1)}, []pdu.Message{desc(1), descs}, []pdu.Message{desc(2), instances(1)}},
 		{"one of several descriptors", []pdu.Message{descs}, []pdu.Message{descs}, []pdu.Message{desc(1), desc(3), instances(1)}},
 		{"names", []pdu.Message{names("a.x"), names("a.y")}, []pdu.Message{names("a.z"), names("a"), names("b", "a")}, []pdu.Message{names("b", "ab"), desc(1)}},
