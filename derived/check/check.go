@@ -90,7 +90,11 @@ func (c *checker) expr(e syntax.Expr) (*Node, *Error) {
 	case *syntax.Paren:
 		return c.expr(e.X)
 	case *syntax.Name:
-		return c.name(e)
+		n, err = c.name(e)
+		if err == nil && c.events == nil && (n.Type == pdu.TypeEvent || n.Type == pdu.TypeHighResEvent) {
+			c.events = c.errorAt(e, RuleEvents, "operand "+e.Name)
+		}
+		return n, err
 	case *syntax.Number:
 		n = &Node{Expr: e, Desc: discrete(pdu.TypeU32)}
 		n.setNumber(e)
@@ -164,9 +168,6 @@ func (c *checker) name(e *syntax.Name) (*Node, *Error) {
 		n, err := c.useDefinition(e, other)
 		c.metric.Protected = c.metric.Protected || other.Protected
 		return n, err
-	}
-	if c.events == nil && (desc.Type == pdu.TypeEvent || desc.Type == pdu.TypeHighResEvent) {
-		c.events = c.errorAt(e, RuleEvents, "operand "+e.Name)
 	}
 	c.metric.Protected = c.metric.Protected || c.set.language.protects(e.Name)
 	return &Node{Expr: e, Desc: desc, height: 1}, nil
