@@ -239,6 +239,11 @@ func TestCheck(t *testing.T) {
 			"z:23 divided-rate-of-time a:22 divided-rate-of-time b:32 divided-rate-of-time c:25 divided-rate-of-time",
 		},
 		{
+			"share of a divided time", "x = rate(busy / 10)\ny = idle / 1000\nz = sum(rate(busy / 1000) * 100)\n" +
+				"a = 1 - rate(derived.y)\nb = 100 * rate(y * 10)", "",
+			"x:0 divided-rate-of-time z:22 divided-rate-of-time a:4 divided-rate-of-time",
+		},
+		{
 			"share of another definition", "x = rate(idle) / 10\ny = x * 100 / ncpu\nz = x / ncpu\n" +
 				"a = 100 * (2 - rate(idle) / 10) / ncpu", "", "a:22 divided-rate-of-time x:11 divided-rate-of-time",
 		},

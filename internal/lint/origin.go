@@ -15,7 +15,7 @@ import (
 type origin struct {
 	number   bool         // the value is factor
 	share    bool         // a rate of a time, multiplied by factor
-	factor   float64      // of a number or a share
+	factor   float64      // of a number, a share, or a metric that is a factor
 	change   bool         // a change of something
 	age      bool         // a time since something
 	total    *syntax.Call // an aggregate over the instances of a counter; or nil
@@ -60,7 +60,7 @@ func originOf(n *derived.Node, kids []origin) origin {
 	}
 	switch e := n.Expr.(type) {
 	case *syntax.Name:
-		return origin{age: isTime(n) && namesAge(e.Name)}
+		return origin{age: isTime(n) && namesAge(e.Name), factor: 1}
 	case *syntax.Unary:
 		if e.Op == syntax.Neg {
 			return kids[0]
@@ -105,7 +105,7 @@ func combine(n *derived.Node, op syntax.Op, x, y origin) origin {
 
 // or returns the origin of a value that comes from both or from one of two.
 func (o origin) or(p origin) origin {
-	if !o.share {
+	if !o.share && !p.number {
 		o.share, o.factor = p.share, p.factor
 	}
 	o.number, o.change, o.age = false, o.change || p.change, o.age || p.age
@@ -120,7 +120,7 @@ func originOfCall(n *derived.Node, e *syntax.Call, kids []origin) origin {
 	o, x := kids[0], n.Kids[0]
 	switch {
 	case isChange(e):
-		return origin{change: true, share: x.Units.Time == 1 && n.Units.Dimensionless(), factor: 1}
+		return origin{change: true, share: x.Units.Time == 1 && n.Units.Dimensionless(), factor: o.factor}
 	case derived.ClassOf(e.Func) == derived.Tally:
 		return origin{}
 	case pairsOperands(e) || e.Func == syntax.Default:
@@ -187,9 +187,8 @@ func (l *linter) checkOrigins(line derived.Line, path []derived.Line) {
 			return
 		}
 		x, y := kids[0], kids[1]
-		if isProduct(e) && l.origin(line.Node).isDivided() && !isFactor(path) {
-			l.warn(DividedShare, e.OpPos, "the rate of a time is a share, 1 for a second in each second, in whatever "+
-				"unit the time is: do not divide it, or multiply by 100 for percent")
+		if isProduct(e) {
+			l.checkShare(e.OpPos, path)
 		}
 		if e.Op == syntax.Div && x.change && y.age && !y.change && line.Kids[1].Units.Time == 1 {
 			l.warn(ChangeOverAge, e.OpPos, "divides a change by "+clip(e.Y)+", the time since something began: divide "+
@@ -208,6 +207,17 @@ func (l *linter) checkOrigins(line derived.Line, path []derived.Line) {
 		if pairsOperands(e) {
 			l.checkPaired(start(e), line.Kids, kids)
 		}
+		if isChange(e) {
+			l.checkShare(start(e), path)
+		}
+	}
+}
+
+// checkShare warns of a product, or a rate of one, that is a share divided by a power of ten.
+func (l *linter) checkShare(at int, path []derived.Line) {
+	if l.origin(path[len(path)-1].Node).isDivided() && !isFactor(path) {
+		l.warn(DividedShare, at, "the rate of a time is a share, 1 for a second in each second, in whatever unit the "+
+			"time is: do not divide it, or multiply by 100 for percent")
 	}
 }
 
