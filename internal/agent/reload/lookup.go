@@ -71,23 +71,24 @@ func (r *Reloader) lookUpAgain(ctx context.Context, ask func(*pmapi.Conn) (chang
 	return err
 }
 
-// descsTime is the time without requests of clients after which descriptors are not looked up again.
-const descsTime = time.Minute
-
 // refresh looks up some of the instance domains that were looked up long ago and are sampled, and if there are clients,
 // some descriptors. Agents can change both without a word.
 func (r *Reloader) refresh(ctx context.Context) {
-	r.handleEvents(ctx, r.options.Upstream.TakeEvents())
-	if r.session == 0 {
-		return
-	}
-	now := time.Now()
-	r.metadata.Queue.AddOld(now, r.options.Upstream.LastSampledDomains())
-	r.lookUpDue(ctx)
+	now, gap := time.Now(), refreshGap
 	if n := r.options.Figures.Requests.Load(); n != r.requests {
 		r.requests, r.lastRequest = n, now
 	}
 	if now.Sub(r.lastRequest) > descsTime {
+		gap = idleGap
+	}
+	defer r.refreshTimer.Reset(gap)
+	r.handleEvents(ctx, r.options.Upstream.TakeEvents())
+	if r.session == 0 {
+		return
+	}
+	r.metadata.Queue.AddOld(now, r.options.Upstream.LastSampledDomains())
+	r.lookUpDue(ctx)
+	if gap == idleGap {
 		return
 	}
 	if err := r.lookUpAgain(ctx, func(conn *pmapi.Conn) (changed bool, err error) {

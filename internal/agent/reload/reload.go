@@ -26,8 +26,11 @@ const (
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = 2 * time.Second
 
-	// refreshGap is the time between two searches for metadata that was looked up long ago.
+	// refreshGap is the time between two searches for metadata that was looked up long ago, idleGap if there was no request
+	// of clients for descsTime: then descriptors are not looked up again.
 	refreshGap = time.Second
+	idleGap    = 5 * time.Second
+	descsTime  = time.Minute
 
 	// dueGap is the shortest time before the lookups that are due are done: there may be no connection for them.
 	dueGap = 5 * time.Millisecond
@@ -79,6 +82,7 @@ type Reloader struct {
 
 	lookUpTimer   *time.Timer // lookUpAll
 	dueTimer      *time.Timer // lookUpDue
+	refreshTimer  *time.Timer // refresh
 	announceTimer *time.Timer // announce
 	saveTimer     *time.Timer // saveIdentities
 }
@@ -110,7 +114,7 @@ func New(o Options) *Reloader {
 		metadata: operand.MetadataCache{Queue: make(operand.LookupQueue)}, limiter: newLookupLimiter(),
 		lookUpBackoff:   wait.Backoff{Least: firstRetry, Most: lastRetry},
 		announceBackoff: wait.Backoff{Least: announceRetry, Most: announceLast},
-		lookUpTimer:     time.NewTimer(never), dueTimer: time.NewTimer(never),
+		lookUpTimer:     time.NewTimer(never), dueTimer: time.NewTimer(never), refreshTimer: time.NewTimer(refreshGap),
 		announceTimer: time.NewTimer(never), saveTimer: time.NewTimer(never),
 	}
 	var err error
@@ -142,7 +146,7 @@ func (r *Reloader) RequestLookup() { wait.Signal(r.lookupRequests) }
 
 // Run serves all requests, events and timers until ctx ends.
 func (r *Reloader) Run(ctx context.Context) {
-	poll, refresh := time.Tick(r.options.Poll), time.Tick(refreshGap)
+	poll := time.Tick(r.options.Poll)
 	for {
 		select {
 		case <-ctx.Done():
@@ -156,7 +160,7 @@ func (r *Reloader) Run(ctx context.Context) {
 			r.lookUpAll(ctx)
 		case <-r.dueTimer.C:
 			r.lookUpDue(ctx)
-		case <-refresh:
+		case <-r.refreshTimer.C:
 			r.refresh(ctx)
 		case <-r.lookupRequests:
 			if time.Since(r.lastLookUpMissing) > lookUpMissingGap {
