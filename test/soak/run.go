@@ -41,12 +41,13 @@ type Plan struct {
 	Interval    time.Duration // between two lines
 	Definitions int           // besides the 43 that are edited
 
-	Periodic     int // clients at intervals of 0.1 to 10 s
-	Irregular    int // clients with pauses of 0.05 to 20 s
-	Reconnecting int // clients that connect anew after a few fetches
-	Wide         int // clients that fetch all definitions of the model
-	Readers      int // clients of the definitions that are edited
-	Tools        int // of each: pminfo, pmval, pmrep, pmlogger
+	Periodic     int           // clients at intervals of 0.1 to 10 s
+	Irregular    int           // clients with pauses of 0.05 to 20 s
+	Reconnecting int           // clients that connect anew after a few fetches
+	Wide         int           // clients that fetch all definitions of the model
+	Readers      int           // clients of the definitions that are edited
+	Tools        int           // of each: pminfo, pmval, pmrep, pmlogger
+	Flood        time.Duration // between two fetches of the client that floods
 
 	Edit     time.Duration // pause between two edits
 	Kills    int           // of wave, which pmcd starts again by itself; 61 s apart at least
@@ -70,7 +71,7 @@ const Least = 2 * time.Minute
 func Full(length time.Duration) Plan {
 	return Plan{
 		Length: length, Interval: max(time.Second, length/60), Definitions: 1943,
-		Periodic: 16, Irregular: 8, Reconnecting: 6, Wide: 2, Readers: 6, Tools: 3,
+		Periodic: 16, Irregular: 8, Reconnecting: 6, Wide: 2, Readers: 6, Tools: 3, Flood: 10 * time.Millisecond,
 		Edit: time.Second, Kills: max(1, int(float64(length)*(watchUntil-watchFrom)/float64(65*time.Second))-1),
 		Hangups: 5, Restarts: 4, Liars: 2, Lie: 5 * time.Second,
 		Ages: min(time.Minute, length/10),
@@ -82,7 +83,7 @@ func Full(length time.Duration) Plan {
 func Short() Plan {
 	return Plan{
 		Length: 10 * time.Second, Interval: time.Second, Definitions: 150,
-		Periodic: 4, Irregular: 2, Reconnecting: 2, Wide: 1, Readers: 2, Tools: 1,
+		Periodic: 4, Irregular: 2, Reconnecting: 2, Wide: 1, Readers: 2, Tools: 1, Flood: time.Millisecond,
 		Edit: 200 * time.Millisecond, Kills: 1, Hangups: 1, Restarts: 1, Liars: 2, Lie: time.Second, Ages: 2 * time.Second,
 		Warm: time.Second, Connections: 40, Reconnects: 100, MemoryReturn: 6 * time.Second,
 	}
@@ -92,7 +93,7 @@ func Short() Plan {
 func Lies() Plan {
 	return Plan{
 		Length: time.Minute, Interval: 10 * time.Second, Definitions: 3 * len(forms()),
-		Periodic: 3, Irregular: 1, Reconnecting: 1, Wide: 1, Readers: 1, Tools: 1,
+		Periodic: 3, Irregular: 1, Reconnecting: 1, Wide: 1, Readers: 1, Tools: 1, Flood: 5 * time.Millisecond,
 		Edit: time.Second, Liars: 2, Lie: time.Second, Ages: time.Second,
 	}
 }
@@ -417,7 +418,7 @@ func (r *run) everyClient() (all []func(context.Context)) {
 		}
 		all = append(all, c.run)
 	}
-	return all
+	return append(all, (&flood{shared: r.shared, rand: r.random(), pace: rig.Every(p.Flood)}).run)
 }
 
 // watch prints a line at each interval until ctx ends.

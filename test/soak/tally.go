@@ -37,6 +37,7 @@ type tally struct {
 	excused                atomic.Int64 // missing values and failed calls that have a cause
 	problems               [kinds]atomic.Int64
 
+	floods   atomic.Int64 // fetches of the client that floods
 	liesTold atomic.Int64
 	lying    atomic.Int64 // number of agents that lie now
 	misled   atomic.Int64 // wrong values while an agent lies

@@ -41,6 +41,7 @@ func (r *run) rows(before, after figures, records int) []rig.Row {
 		rig.Equal("of these with a SIGHUP to pmcd", r.disturbances.count(pmcdSIGHUP), p.Hangups),
 		rig.Equal("pmcd restarted", r.disturbances.count(pmcdGone), p.Restarts),
 		r.lies.row(t.liesTold.Load(), p),
+		rig.Some("fetches of a client that floods", t.floods.Load()),
 		rig.Equal("others' values wrong or missing while agents lie", t.misled.Load()+misled, 0),
 		none("wrong values", wrongValue),
 		{
