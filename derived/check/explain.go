@@ -25,11 +25,16 @@ type Line struct {
 }
 
 // Lines calls yield for every node of m's tree, operators before their operands. A metric with an error has no lines.
-func (m *Metric) Lines(yield func(Line) bool) {
+func (m *Metric) Lines(yield func(Line) bool) { m.lines(yield, false) }
+
+// OwnLines is as Lines without the operands of nodes that are the whole trees of other definitions.
+func (m *Metric) OwnLines(yield func(Line) bool) { m.lines(yield, true) }
+
+func (m *Metric) lines(yield func(Line) bool, own bool) {
 	if m.Err != nil {
 		return
 	}
-	x := explainer{yield: yield, seen: make(map[*Node]bool)}
+	x := explainer{yield: yield, seen: make(map[*Node]bool), own: own}
 	tree := m.Tree
 	x.node(Line{Node: tree, Last: true, Name: nameOf(m.Definition.Expr, tree)})
 }
@@ -52,6 +57,7 @@ func (n *Node) Leaf() *syntax.Name {
 type explainer struct {
 	yield func(Line) bool
 	seen  map[*Node]bool // first operands of the nodes shown: definitions share trees
+	own   bool           // other definitions end the tree
 }
 
 // node yields a line and those below it, and reports whether more are wanted.
@@ -64,7 +70,7 @@ func (x *explainer) node(l Line) bool {
 	if !x.yield(l) {
 		return false
 	}
-	if l.Repeated {
+	if l.Repeated || x.own && l.Name != "" {
 		return true
 	}
 	written := syntax.Operands(l.Expr)

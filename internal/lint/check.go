@@ -61,7 +61,7 @@ func Check(defs []*derived.Definition, o Options) []Warning {
 	l := &linter{
 		Options: o, byName: make(map[string]*derived.Definition, len(defs)),
 		origins:      map[*derived.Node]origin{},
-		shapeNumbers: map[shape]int{}, shapes: map[syntax.Expr]int{}, firstByShape: map[int]*derived.Definition{},
+		zeroWhenIdle: map[string]bool{}, shapeNumbers: map[shape]int{}, shapes: map[syntax.Expr]int{}, firstByShape: map[int]*derived.Definition{},
 	}
 	for _, d := range defs {
 		l.byName[d.Name] = d
@@ -101,11 +101,12 @@ type linter struct {
 	warningCount int                  // about the current definition
 	constant     map[syntax.Expr]bool // results of isConstant
 	shapes       map[syntax.Expr]int  // results of shapeNumber
+	zeroWhenIdle map[string]bool      // results of isZeroWhenIdle for definitions
 	visited      int                  // parts that contains has visited
 }
 
-// maxVisited is the number of parts that contains visits for one definition.
-const maxVisited = 2_000_000
+// maxVisited is the number of parts that contains visits for all definitions.
+const maxVisited = 10_000_000
 
 // maxWarnings is the largest number of warnings about one definition.
 const maxWarnings = 20
@@ -129,7 +130,7 @@ func (l *linter) addWarning(w Warning) {
 
 // checkText checks the text of a definition.
 func (l *linter) checkText(d *derived.Definition) {
-	l.current, l.warningCount, l.constant, l.visited = d, 0, map[syntax.Expr]bool{}, 0
+	l.current, l.warningCount, l.constant = d, 0, map[syntax.Expr]bool{}
 	clear(l.shapes)
 	syntax.Walk(d.Expr, func(e syntax.Expr) bool {
 		switch e := e.(type) {
@@ -292,7 +293,7 @@ func (l *linter) uses(e syntax.Expr, wanted func(name string) bool) bool {
 }
 
 // contains reports whether an expression, or a definition that it uses, has a wanted part outside of defined(). seen
-// has definitions that need not be visited again. If the definition is too large it returns true, so that there is no
+// has definitions that need not be visited again. If too much has been visited it returns true, so that there is no
 // warning.
 func (l *linter) contains(e syntax.Expr, seen map[string]bool, wanted func(syntax.Expr) bool) bool {
 	found := false

@@ -496,6 +496,18 @@ func TestLargeDefinitions(t *testing.T) {
 	assert.Less(t, time.Since(start), 30*time.Second)
 }
 
+// The check of definitions that use each other ends: the tree of the last one has 2^200 nodes.
+func TestChains(t *testing.T) {
+	const n = 200
+	var text strings.Builder
+	text.WriteString("c0 = rate(total)\n")
+	for i := range n {
+		fmt.Fprintf(&text, "c%d = c%d + c%[2]d\n", i+1, i)
+	}
+	fmt.Fprintf(&text, "last = ncpu / c%d\n", n)
+	assert.Equal(t, []string{"last:5 zero-divisor"}, checked(t, text.String(), host()))
+}
+
 func TestCodesAreDistinct(t *testing.T) {
 	seen := map[Code]bool{}
 	for _, c := range Codes() {

@@ -181,8 +181,13 @@ func reachesResult(path []derived.Line) bool {
 func (l *linter) isZeroWhenIdle(e syntax.Expr) bool {
 	switch e := syntax.Unparen(e).(type) {
 	case *syntax.Name:
-		other := l.byName[l.withoutRoot(e.Name)]
-		return other != nil && l.isZeroWhenIdle(other.Expr)
+		name := l.withoutRoot(e.Name)
+		zero, known := l.zeroWhenIdle[name]
+		if other := l.byName[name]; !known && other != nil {
+			zero = l.isZeroWhenIdle(other.Expr)
+			l.zeroWhenIdle[name] = zero
+		}
+		return zero
 	case *syntax.Unary:
 		return e.Op == syntax.Neg && l.isZeroWhenIdle(e.X)
 	case *syntax.Binary:

@@ -16,20 +16,12 @@ func (l *linter) checkMetric(m *derived.Metric) {
 			"metric")
 	}
 	var path []derived.Line // from the root to the line
-	foreign := -1           // depth at which a used definition begins; its lines are skipped
-	for line := range m.Lines {
-		if foreign >= 0 && line.Depth > foreign {
-			continue
-		}
-		foreign = -1
-		if line.Name != "" {
-			foreign = line.Depth
-		}
+	for line := range m.OwnLines {
 		path = append(path[:line.Depth], line)
 		if line.Depth > 0 {
 			l.checkConversion(path[line.Depth-1], line)
 		}
-		if foreign >= 0 {
+		if line.Name != "" {
 			continue
 		}
 		if line.Fitted {
