@@ -22,7 +22,6 @@ var differences = map[string]string{
 	"archive-20150417.131733":        cut,
 	"badlog-1":                       cut,
 	"ok-truncbin":                    cut,
-	"badlog-3":                       descending,
 	"badlog-4":                       descending,
 	"badti-4":                        "a damaged index, with which libpcp reads nothing",
 	"badmeta-2":                      "a metric of an unknown type, with which libpcp fetches nothing",
@@ -34,7 +33,7 @@ const (
 	swapped    = "blocks of type 0, whose bytes libpcp does not swap"
 	gone       = "discrete instances that have gone"
 	cut        = "a damaged volume, for which libpcp's interpolation ends with an error"
-	descending = "records that are older than the ones before"
+	descending = "records that are older than the label"
 )
 
 // whyDifferent is why an archive is read otherwise than by libpcp; empty: it should not be.

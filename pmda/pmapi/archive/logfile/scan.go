@@ -17,19 +17,17 @@ import (
 func (v *volume) scan(f *file) {
 	v.scanned = true
 	s := framesOf(f)
-	if label, err := readLabel(s); err != nil || label.Version != v.version {
+	label, err := readLabel(s)
+	if err != nil || label.Version != v.version {
 		return
 	}
-	ordered := true
+	newest := label.Start
 	for h := range f.heads(s.off, v.version) {
-		if h.t.Before(v.end) {
-			ordered = false
-			break
+		if h.t.Before(newest) {
+			v.findLeftOut(label.Start, slices.Collect(f.heads(s.off, v.version)))
+			return
 		}
-		v.end = h.t
-	}
-	if !ordered {
-		v.findLeftOut(f, s.off)
+		newest, v.end = h.t, h.t
 	}
 }
 
@@ -79,31 +77,36 @@ type leftOut struct {
 	from, to time.Time // the times of two neighbours between which time goes back
 }
 
-// findLeftOut finds the records to leave out: the fewest without which time does not go back.
-func (v *volume) findLeftOut(f *file, first int64) {
-	all := slices.Collect(f.heads(first, v.version))
-	kept := longestAscending(all)
-	v.end = all[kept[len(kept)-1]].t
-	next := 0 // index of the first record after the last one that was kept
+// findLeftOut finds the records to leave out: the fewest without which no time is before the start or the previous one.
+func (v *volume) findLeftOut(start time.Time, all []head) {
+	kept := longestAscending(start, all)
+	v.end = time.Time{}
+	if len(kept) > 0 {
+		v.end = all[kept[len(kept)-1]].t
+	}
+	next, previous := 0, start // index of the first record after the last one that was kept, and the time of that
 	for _, i := range append(kept, len(all)) {
 		if next < i {
-			l := leftOut{off: all[next].off, end: all[i-1].end, n: i - next}
-			if next > 0 && all[next].t.Before(all[next-1].t) {
-				l.from, l.to = all[next-1].t, all[next].t
-			} else {
+			l := leftOut{off: all[next].off, end: all[i-1].end, n: i - next, from: previous, to: all[next].t}
+			if !l.to.Before(l.from) {
 				l.from, l.to = all[i-1].t, all[i].t
 			}
 			v.leftOut = append(v.leftOut, l)
 		}
-		next = i + 1
+		if i < len(all) {
+			next, previous = i+1, all[i].t
+		}
 	}
 }
 
-// longestAscending returns the indexes of a longest part of a list in which no time is before the previous one.
-func longestAscending(all []head) []int {
+// longestAscending returns the indexes of a longest part of a list in which no time is before start or the previous one.
+func longestAscending(start time.Time, all []head) (kept []int) {
 	var ends []int // by length: the index at which the part of that length with the earliest end ends
 	previous := make([]int, len(all))
 	for i := range all {
+		if all[i].t.Before(start) {
+			continue
+		}
 		at := sort.Search(len(ends), func(k int) bool { return all[ends[k]].t.After(all[i].t) })
 		if at == len(ends) {
 			ends = append(ends, 0)
@@ -113,7 +116,9 @@ func longestAscending(all []head) []int {
 			previous[i] = ends[at-1]
 		}
 	}
-	var kept []int
+	if len(ends) == 0 {
+		return nil
+	}
 	for i := ends[len(ends)-1]; i >= 0; i = previous[i] {
 		kept = append(kept, i)
 	}
