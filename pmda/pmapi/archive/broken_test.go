@@ -408,6 +408,27 @@ func TestCompressed(t *testing.T) {
 	}
 }
 
+// A file of another archive is not read.
+func TestExchangedFiles(t *testing.T) {
+	for ending, openable := range map[string]bool{".0": false, ".meta": false, ".index": true} {
+		base, _ := copied(t, "v2a")
+		data, err := os.ReadFile("testdata/v2b" + ending)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(base+ending, data, 0o600))
+		const reason = " at byte 0: the file is of process "
+		if !openable {
+			_, err := archive.Open(base)
+			require.ErrorContains(t, err, reason, ending)
+			continue
+		}
+		a := open(t, base)
+		require.Len(t, a.Damage(), 1)
+		require.ErrorContains(t, a.Damage()[0], base+ending+reason)
+		times, _ := list(t, a)
+		assert.NotEmpty(t, times)
+	}
+}
+
 // An archive that is named must be readable. In a folder it may be damaged.
 func TestOneOfSeveral(t *testing.T) {
 	base, _ := copied(t, "v2a")

@@ -22,10 +22,10 @@ type files struct {
 }
 
 // sortedVolumes returns the volumes in the order of their numbers.
-func (f *files) sortedVolumes(version int) []*volume {
+func (f *files) sortedVolumes(of Label) []*volume {
 	var list []*volume
 	for _, number := range slices.Sorted(maps.Keys(f.volumes)) {
-		list = append(list, &volume{number: number, path: f.volumes[number], version: version})
+		list = append(list, &volume{number: number, path: f.volumes[number], archive: of})
 	}
 	return list
 }

@@ -19,7 +19,7 @@ type indexEntry struct {
 }
 
 // readIndex reads a temporal index. With an error it returns the entries before the fault, which are good.
-func readIndex(path string, version int) (entries []indexEntry, err error) {
+func readIndex(path string, of Label) (entries []indexEntry, err error) {
 	f, err := openFile(path, maxMetadata)
 	if err != nil {
 		return nil, err
@@ -28,13 +28,13 @@ func readIndex(path string, version int) (entries []indexEntry, err error) {
 	s := framesOf(f)
 	label, err := readLabel(s)
 	if err == nil {
-		err = label.expect(path, version)
+		err = label.expect(path, of)
 	}
 	if err != nil {
 		return nil, err
 	}
 	size := 20
-	if version == 3 {
+	if of.Version == 3 {
 		size = 32
 	}
 	r, entry, off := bufio.NewReader(s.r), make([]byte, size), s.off
@@ -50,8 +50,8 @@ func readIndex(path string, version int) (entries []indexEntry, err error) {
 			return entries, damage("the index entry is truncated")
 		}
 		e := Fields{b: entry}
-		p := indexEntry{t: e.Time(version), volume: int(e.I32())}
-		if version == 2 {
+		p := indexEntry{t: e.Time(of.Version), volume: int(e.I32())}
+		if of.Version == 2 {
 			e.U32()
 			p.off = int64(e.U32())
 		} else {

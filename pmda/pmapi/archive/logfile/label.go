@@ -63,11 +63,17 @@ func readLabel(s *frames) (Label, error) {
 	return l, nil
 }
 
-// expect returns an error if the label of the file at path has another version than its archive.
-func (l Label) expect(path string, version int) error {
-	if l.Version == version {
+// expect returns an error if the file at path does not belong to the archive of another label.
+func (l Label) expect(path string, of Label) error {
+	reason := ""
+	switch {
+	case l.Version != of.Version:
+		reason = fmt.Sprintf("the file has version %d, but the archive has version %d", l.Version, of.Version)
+	case l.PID != of.PID || l.Host != of.Host:
+		reason = fmt.Sprintf("the file is of process %d on %s, but the archive is of process %d on %s", l.PID, l.Host, of.PID,
+			of.Host)
+	default:
 		return nil
 	}
-	reason := fmt.Sprintf("the file has version %d, but the archive has version %d", l.Version, version)
 	return &DamageError{File: path, Reason: reason, Code: pdu.ErrLabel}
 }

@@ -87,9 +87,9 @@ func (l *Log) add(f *files) error {
 		return err
 	}
 	p.Path = f.base
-	p.volumes = f.sortedVolumes(p.Version)
+	p.volumes = f.sortedVolumes(p.Label)
 	if f.index != "" {
-		if p.index, err = readIndex(f.index, p.Version); err != nil {
+		if p.index, err = readIndex(f.index, p.Label); err != nil {
 			l.Damage = append(l.Damage, err)
 		}
 	}
@@ -105,6 +105,10 @@ func (l *Log) add(f *files) error {
 		if p.end = l.endOf(v); !p.end.IsZero() {
 			break
 		}
+	}
+	if foreign := p.volumes[0].foreign; foreign != nil && p.end.IsZero() { // no volume can be read
+		metadata.close()
+		return foreign
 	}
 	if p.end.Before(p.Start) {
 		p.end = p.Start

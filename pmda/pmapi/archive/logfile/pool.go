@@ -11,10 +11,11 @@ import (
 type volume struct {
 	number  int
 	path    string
-	version int
+	archive Label // of the metadata
 	indexed int64 // the last offset in the index, in bytes
 
 	scanned bool
+	foreign error     // why it has no label of the archive
 	end     time.Time // of the last record; zero: there is none
 	leftOut []leftOut // in the order of the file
 

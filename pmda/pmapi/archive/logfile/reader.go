@@ -111,7 +111,7 @@ func (r *Reader) openVolume() error {
 	r.frames = framesOf(f)
 	label, err := readLabel(r.frames)
 	if err == nil {
-		err = label.expect(v.path, v.version)
+		err = label.expect(v.path, v.archive)
 	}
 	if err != nil {
 		r.Close()
@@ -152,7 +152,7 @@ func (r *Reader) Next() (Record, error) {
 			}
 			return Record{}, err
 		}
-		record := Record{version: r.open.version, body: body}
+		record := Record{version: r.open.archive.Version, body: body}
 		if reason := record.readHead(); reason != "" {
 			return Record{}, &DamageError{File: r.open.path, Offset: r.at.off, Reason: reason, Code: pdu.ErrLogRec}
 		}

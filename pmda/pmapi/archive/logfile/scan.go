@@ -18,13 +18,16 @@ func (v *volume) scan(f *file) {
 	v.scanned = true
 	s := framesOf(f)
 	label, err := readLabel(s)
-	if err != nil || label.Version != v.version {
+	if err == nil {
+		err = label.expect(v.path, v.archive)
+	}
+	if v.foreign = err; err != nil {
 		return
 	}
 	newest := label.Start
-	for h := range f.heads(s.off, v.version) {
+	for h := range f.heads(s.off, v.archive.Version) {
 		if h.t.Before(newest) {
-			v.findLeftOut(label.Start, slices.Collect(f.heads(s.off, v.version)))
+			v.findLeftOut(label.Start, slices.Collect(f.heads(s.off, v.archive.Version)))
 			return
 		}
 		newest, v.end = h.t, h.t
