@@ -25,11 +25,11 @@ type MetadataCache struct {
 	Catalog *Catalog    // nil: nothing has been looked up yet
 	Queue   LookupQueue // instance domains to look up
 
-	source  MetadataSource // where the catalog is from
-	refused []string       // sorted
-	doubted []string       // known names whose values do not fit
-	retry   retry          // of the refused and the doubted names
-	old     []string       // names whose descriptors LookUpOld looks up next
+	source  MetadataSource      // where the catalog is from
+	refused []string            // sorted
+	doubted map[string]struct{} // known names whose values do not fit
+	retry   retry               // of the refused and the doubted names
+	old     []string            // names whose descriptors LookUpOld looks up next
 }
 
 // LookUp looks up the used names that are unknown or do not exist; with afresh, or on another connection, all but the
@@ -66,9 +66,12 @@ func (c *MetadataCache) Doubt(ids map[pdu.PMID]struct{}, now time.Time) {
 	if len(c.refused)+len(c.doubted) == 0 && now.Sub(c.retry.next) > c.retry.backoff.Last() {
 		c.retry.backoff.Reset()
 	}
+	if c.doubted == nil {
+		c.doubted = make(map[string]struct{})
+	}
 	for name, o := range c.Catalog.entries {
-		if _, doubted := ids[o.desc.PMID]; doubted && o.code >= 0 && !slices.Contains(c.doubted, name) {
-			c.doubted = append(c.doubted, name)
+		if _, doubted := ids[o.desc.PMID]; doubted && o.code >= 0 {
+			c.doubted[name] = struct{}{}
 		}
 	}
 }
@@ -116,7 +119,7 @@ func (c *MetadataCache) LookUpRefused(
 	ctx context.Context, source MetadataSource, used iter.Seq[string],
 ) (changed bool, err error) {
 	began := time.Now()
-	names := slices.Concat(c.refused, c.doubted)
+	names := slices.AppendSeq(slices.Clone(c.refused), maps.Keys(c.doubted))
 	slices.Sort(names)
 	found, err := lookUpRefused(ctx, source, names)
 	if err != nil {
