@@ -66,11 +66,15 @@ func (s *definitionSource) load() served.Config {
 		if s.logged[text] {
 			continue
 		}
-		level := map[config.Severity]logrus.Level{
-			config.Error: logrus.ErrorLevel, config.Warning: logrus.WarnLevel,
-			config.Note: logrus.InfoLevel,
+		entry := s.log.WithField("file", p.Pos.File)
+		switch p.Severity {
+		case config.Error:
+			entry.WithError(p).Error("problem in the definition files")
+		case config.Warning:
+			entry.WithError(p).Warn("problem in the definition files")
+		case config.Note: // what is as it should be is neither a problem nor an error
+			entry.WithField("note", p).Info("note about the definition files")
 		}
-		s.log.WithField("file", p.Pos.File).WithError(p).Log(level[p.Severity], "problem in the definition files")
 	}
 	s.last, s.logged = c, logged
 	return c

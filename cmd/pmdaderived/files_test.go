@@ -51,6 +51,22 @@ func TestDaemonWithoutRegularFiles(t *testing.T) {
 	}
 }
 
+// The log calls a note about files, such as those that a clone of a repository has beside definitions, neither a problem
+// nor an error.
+func TestNotesAreNoProblems(t *testing.T) {
+	dir := folder(t, "a = 42\n")
+	clone := filepath.Join(dir, "clone")
+	require.NoError(t, os.MkdirAll(clone, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(clone, "README.md"), []byte("# Ours\n"), 0o644))
+	p := startDaemon(t, dir, "--log-level", "info", "-c", filepath.Join(dir, "conf")+":"+clone)
+	p.handshake()
+	require.NoError(t, p.to.Close())
+	assert.Equal(t, commandline.ExitOK, p.end(), p.log())
+	assert.Contains(t, p.log(), "level=info msg=note about the definition files file="+clone+
+		" note="+clone+": not read because of their names: README.md\n")
+	assert.NotContains(t, p.log(), "problem")
+}
+
 // A daemon of an ordinary user opens no more than root's daemon does, and leaves alone files that the user may not
 // read: it serves the rest, logs the path and the reason, and ends with the pipe.
 func TestDaemonOfAnOrdinaryUser(t *testing.T) {
