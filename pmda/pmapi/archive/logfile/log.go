@@ -117,7 +117,7 @@ func (l *Log) add(f *files) error {
 	return nil
 }
 
-// missingVolumes returns an error for each volume that lacks: before the last one, or named by the index.
+// missingVolumes returns errors for the volumes that are missing before the last one, or that the index names.
 func (p *part) missingVolumes() (damage []error) {
 	last := p.volumes[len(p.volumes)-1].number
 	if n := len(p.index); n > 0 {
@@ -126,8 +126,11 @@ func (p *part) missingVolumes() (damage []error) {
 	next := 0
 	for _, v := range append(slices.Clone(p.volumes), &volume{number: last + 1}) {
 		if next < v.number {
-			damage = append(damage, fmt.Errorf("%s.%d: the volume is missing, and %d more after it: %w", p.Path, next,
-				v.number-next-1, pdu.ErrLogFile))
+			which := "the volume is missing"
+			if last := v.number - 1; next < last {
+				which = fmt.Sprintf("the volumes from this one to %d are missing", last)
+			}
+			damage = append(damage, fmt.Errorf("%s.%d: %s: %w", p.Path, next, which, pdu.ErrLogFile))
 		}
 		next = v.number + 1
 	}
