@@ -183,7 +183,12 @@ func (p *parser) expectEnd(words []token) bool {
 func (p *parser) definitions(keyword token, words []token) {
 	p.expectWord(keyword, words, "path")
 	for _, w := range words {
-		if path, ok := p.unquoted(w); ok {
+		path, ok := p.unquoted(w)
+		switch {
+		case !ok:
+		case slices.Contains(p.file.Definitions, path):
+			p.report(w.at, config.Clip(path)+" is already named")
+		default:
 			p.file.Definitions = append(p.file.Definitions, path)
 		}
 	}

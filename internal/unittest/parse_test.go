@@ -29,6 +29,7 @@ func TestMistakes(t *testing.T) {
 		{"nothing expected", "test a\n given ncpu 1", "16:1: this test has no expect, metadata or error statement"},
 		{"same title", "test a # 1\n error x\ntest a # 1\n error x", "18:6: the test in line 16 has the same title"},
 		{"no path", "definitions", "16:12: path missing"},
+		{"same path", "definitions x y\ndefinitions x\ntest a\n error x", "17:13: x is already named"},
 		{
 			"late interval", "test a\n error x\ninterval 5",
 			"18:1: interval must come before the first test, or be indented below a test",
