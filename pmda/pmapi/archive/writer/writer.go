@@ -93,8 +93,8 @@ func Create(base string, label Label) (*Writer, error) {
 	return w, nil
 }
 
-// endings matches the endings of the names of an archive's files, with those of compressed files.
-var endings = regexp.MustCompile(`^(meta|index|[0-9]+)(\.(xz|zst|gz|bz2))?$`)
+// endings matches the endings of the names of an archive's files, with those of all compressed files that PCP reads.
+var endings = regexp.MustCompile(`^(meta|index|[0-9]+)(\.(xz|lzma|bz2?|gz|[Zz]|zst))?$`)
 
 // absent returns an error if a file of an archive exists.
 func absent(base string) error {

@@ -28,7 +28,7 @@ func TestCreateRefuses(t *testing.T) {
 		_, err = Create(name, Label{Version: 3})
 		require.ErrorContains(t, err, "is not a valid name of an archive", name)
 	}
-	for _, ending := range []string{".0", ".7", ".3.xz", ".index", ".meta", ".meta.zst"} {
+	for _, ending := range []string{".0", ".7", ".3.xz", ".2.lzma", ".index", ".index.Z", ".meta", ".meta.zst"} {
 		base := filepath.Join(t.TempDir(), "a")
 		require.NoError(t, os.WriteFile(base+ending, []byte("mine"), 0o600))
 		_, err = Create(base, Label{Version: 3})
