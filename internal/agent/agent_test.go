@@ -464,7 +464,7 @@ func TestProtectedMetrics(t *testing.T) {
 // A protected name that protects nothing is logged once, and is protected when something has it.
 func TestProtectedNamesThatProtectNothing(t *testing.T) {
 	u := newCollector(t)
-	names := []string{"proc", "hotproc", "up", "up.count", "open", "no.such", "derived.app", "derived.control"}
+	names := []string{"proc", "hotproc", "up", "up.count", "open", "no.such", "derived.app", "derived.control", "derivedopen"}
 	h := start(t, u, conf("open = up.count"), func(o *Options) { o.Protected = names }).bound()
 	logged := func() (names []any) {
 		for _, e := range h.log.AllEntries() {
@@ -474,7 +474,7 @@ func TestProtectedNamesThatProtectNothing(t *testing.T) {
 		}
 		return names
 	}
-	want := []any{"no.such", "derived.app", "derived.control"}
+	want := []any{"no.such", "derived.app", "derived.control", "derivedopen"}
 	eventually(t, "warnings", func() bool { return len(logged()) == len(want) })
 	assert.Equal(t, want, logged())
 	h.reload(conf("open = up.count", "app.key = 42"))

@@ -167,7 +167,7 @@ func (s *Snapshot) find(name string) *Entry {
 
 // Under yields all metrics at or below a node of the name space.
 func (s *Snapshot) Under(node string) iter.Seq[*Entry] {
-	short := strings.TrimPrefix(strings.TrimPrefix(node, derived.Root), ".")
+	short := strings.TrimSuffix(strings.TrimPrefix(node+".", derived.Root+"."), ".")
 	return func(yield func(*Entry) bool) {
 		first, _ := s.position(short)
 		for _, m := range s.Entries[first:] {

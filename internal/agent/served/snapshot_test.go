@@ -638,6 +638,7 @@ func TestMetricsUnderANode(t *testing.T) {
 		"derived.b":        "b",
 		"derived.control":  "",
 		"derived.z":        "",
+		"derivedb":         "",
 	} {
 		assert.Equal(t, want, namesOf(now.Under(node)), node)
 	}
