@@ -283,6 +283,28 @@ func TestInstallFails(t *testing.T) {
 	}
 }
 
+// Install says why the agent does not work now, not why it did not work before.
+func TestInstallFailsForAnotherReason(t *testing.T) {
+	if onCopy(t) {
+		return
+	}
+	m := newMachine(t)
+	m.startPMCD()
+	m.makeInstall()
+	m.done(filepath.Join(m.pmda, "Install"))
+	line := m.read(m.control)
+	for _, row := range []struct{ option, want, not string }{
+		{"--first", "unknown option --first", "definitions bound"},
+		{"--second", "unknown option --second", "--first"},
+	} {
+		m.write(m.control, regexp.MustCompile(`(?m)^derived\t.*$`).ReplaceAllString(line, "$0 "+row.option))
+		out, exit := m.run(filepath.Join(m.pmda, "Install"))
+		assert.Equal(t, 1, exit, out)
+		assert.Contains(t, out, "       | pmdaderived: "+row.want+"\n")
+		assert.NotContains(t, out, row.not)
+	}
+}
+
 // Where pmcd has given up root when it starts the agent, Install names the folder that user pcp cannot enter.
 func TestInstallBelowClosedFolder(t *testing.T) {
 	if onCopy(t) {
