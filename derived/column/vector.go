@@ -46,7 +46,7 @@ func (v *Vector) OnlyFinite() *Vector {
 	if v.Finite() {
 		return v
 	}
-	only := &Vector{Type: v.Type}
+	only := &Vector{Type: v.Type, Unknown: v.Unknown}
 	var ids []pdu.Inst
 	for i, b := range v.Bits {
 		if Finite(v.Type, b) {

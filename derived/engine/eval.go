@@ -190,6 +190,7 @@ func (c *cell) setUnusual(s *step, v *column.Vector) {
 	case v.Code < 0:
 		c.v.Code = v.Code
 	case v.Len() == 0:
+		c.v.Unknown = v.Unknown
 	case v.Type != s.typ || s.set:
 		c.v.Code = pdu.ErrType // the metric has changed since the set was made
 	default: // some agents give a singular value an instance, which means nothing

@@ -152,5 +152,5 @@ func (e *Evaluation) windowValues(s *step, at *slot) *column.Vector {
 	m.grouping, m.match.at = groups.Renamed(d, m.grouping, names, v.Insts, m.match.at)
 	m.bits = fit(m.bits, len(m.match.at))
 	column.Gather(m.bits, v.Bits, m.match.at)
-	return &column.Vector{Type: v.Type, Insts: m.grouping.Insts, Bits: m.bits}
+	return &column.Vector{Type: v.Type, Insts: m.grouping.Insts, Bits: m.bits, Unknown: v.Unknown}
 }

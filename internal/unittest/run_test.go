@@ -222,6 +222,18 @@ e = min_sample(sum(delta(reads) / 2), "9s")`,
  expect e 5...`,
 		},
 		{
+			"a total of windows in which no value counts", `a = sum(max_sample(await / await, "2s"))
+b = count(max_sample(await / await, "2s"))
+c = sum(max_sample(matchinst(/none/, await), "2s"))
+d = sum(max_sample(max(await / await) by (/(.)/), "2s"))`,
+			`metric await U32 instant 60.1
+ given await[sda] 0 1 0 0 1
+ expect a _ 1 1 _ 1
+ expect b _ 1 1 _ 1
+ expect c 0 0 0 0 0
+ expect d _ 1 1 _ 1`,
+		},
+		{
 			"seconds without requests do not count in a window", `await = delta(reads) / delta(total)
 a = avg_sample(await, "9s")
 b = nth_percentile_sample(await, 50, "9s")

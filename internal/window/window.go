@@ -22,7 +22,8 @@ type Window struct {
 	newestTick int64   // valid if newest is set
 	newest     *layout // layout of the values of the newest tick; nil: there is no tick
 
-	insts *derived.InstSet // the instances of the newest tick, also those without a value; nil: singular, or none
+	insts   *derived.InstSet // the instances of the newest tick, also those without a value; nil: singular, or none
+	unknown bool             // Unknown of the newest tick
 
 	inFront, inBack parts // parts of the front and of the back, by slot
 
@@ -92,7 +93,7 @@ func (w *Window) add(tick int64, v *derived.Vector, insts *derived.InstSet) {
 	if w.newest != nil && tick <= w.newestTick {
 		w.Restart()
 	}
-	w.newestTick, w.insts = tick, insts
+	w.newestTick, w.insts, w.unknown = tick, insts, v.Unknown
 	w.expire()
 	if w.newest == nil || w.newest.insts != v.Insts || len(w.newest.slots) != len(v.Bits) {
 		w.newest = w.layoutOf(v)
@@ -164,6 +165,7 @@ func (w *Window) Value() *derived.Vector {
 		of = w.layoutOfInstances()
 	}
 	v := &derived.Vector{Type: w.resultType, Insts: of.insts, Bits: make([]uint64, len(of.slots))}
+	v.Unknown = w.unknown && len(v.Bits) == 0
 	switch w.fn {
 	case percentile:
 		for i, s := range of.slots {
