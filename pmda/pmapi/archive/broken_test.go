@@ -408,6 +408,31 @@ func TestCompressed(t *testing.T) {
 	}
 }
 
+// Behind a record with a wrong length, reading goes on at the next record that the index has, after a mark.
+func TestDamagedLength(t *testing.T) {
+	for _, name := range []string{"v2a", "v3a"} {
+		base, _ := copied(t, name)
+		all, _ := list(t, open(t, base))
+		data, err := os.ReadFile(base + ".0")
+		require.NoError(t, err)
+		frames := framesOf(data)
+		third, last := frames[3], all[len(all)-1]
+		binary.BigEndian.PutUint32(data[third.off:], 1<<30)
+		require.NoError(t, os.WriteFile(base+".0", data, 0o600))
+		a := open(t, base)
+		have, faults := list(t, a)
+		assert.Equal(t, append(slices.Clone(all[:3]), all[2].Add(time.Millisecond), last), have, "a mark, and the last record")
+		require.Len(t, faults, 1)
+		assert.Contains(t, faults[0], fmt.Sprintf("%s.0 at byte %d: ", base, third.off))
+		assert.Equal(t, last, a.End())
+
+		require.NoError(t, os.Remove(base+".index"))
+		a = open(t, base)
+		have, _ = list(t, a)
+		assert.Equal(t, all[:3], have)
+	}
+}
+
 // A file of another archive is not read.
 func TestExchangedFiles(t *testing.T) {
 	for ending, openable := range map[string]bool{".0": false, ".meta": false, ".index": true} {

@@ -80,20 +80,31 @@ func (s *frames) next() ([]byte, error) {
 }
 
 // atRecord reports whether a record begins at the offset, or the file ends there.
-func (s *frames) atRecord() bool {
+func (s *frames) atRecord() bool { return s.off == s.file.size || s.file.hasRecord(s.off) }
+
+// hasRecord reports whether a whole record begins at an offset.
+func (f *file) hasRecord(off int64) bool {
 	var head, tail [4]byte
-	if s.off == s.file.size {
-		return true
-	}
-	if _, err := s.file.os.ReadAt(head[:], s.off); err != nil {
+	if _, err := f.os.ReadAt(head[:], off); err != nil {
 		return false
 	}
 	n := int64(binary.BigEndian.Uint32(head[:]))
-	if n < lengths || n > s.file.size-s.off {
+	if n < lengths || n > f.size-off {
 		return false
 	}
-	_, err := s.file.os.ReadAt(tail[:], s.off+n-4)
+	_, err := f.os.ReadAt(tail[:], off+n-4)
 	return err == nil && head == tail
+}
+
+// resume returns the offset behind a damaged record at which reading goes on, which the index has; ok is false if there
+// is none.
+func (v *volume) resume(f *file, damaged int64) (off int64, ok bool) {
+	for _, off := range v.indexed {
+		if off > damaged && f.hasRecord(off) {
+			return off, true
+		}
+	}
+	return 0, false
 }
 
 func (s *frames) damage(format string, args ...any) *DamageError {

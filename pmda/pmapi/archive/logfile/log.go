@@ -96,9 +96,12 @@ func (l *Log) add(f *files) error {
 	for _, v := range p.volumes {
 		for _, entry := range p.index {
 			if entry.volume == v.number {
-				v.indexed = max(v.indexed, entry.off)
+				v.indexed = append(v.indexed, entry.off)
 			}
 		}
+	}
+	for _, v := range p.volumes {
+		slices.Sort(v.indexed)
 	}
 	l.Damage = append(l.Damage, p.missingVolumes()...)
 	for _, v := range slices.Backward(p.volumes) {

@@ -11,8 +11,8 @@ import (
 type volume struct {
 	number  int
 	path    string
-	archive Label // of the metadata
-	indexed int64 // the last offset in the index, in bytes
+	archive Label   // of the metadata
+	indexed []int64 // the offsets in the index, in bytes and ascending
 
 	scanned bool
 	foreign error     // why it has no label of the archive

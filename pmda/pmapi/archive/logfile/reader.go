@@ -142,10 +142,15 @@ func (r *Reader) Next() (Record, error) {
 		}
 		r.at = r.Position()
 		body, err := r.frames.next()
-		if beyond := r.open.indexed; errors.Is(err, io.EOF) && beyond > r.frames.off {
-			err = r.frames.damage("the volume ends here, but the index has a record at byte %d", beyond)
+		if n := len(r.open.indexed); errors.Is(err, io.EOF) && n > 0 && r.open.indexed[n-1] > r.frames.off {
+			err = r.frames.damage("the volume ends here, but the index has a record at byte %d", r.open.indexed[n-1])
 		}
 		if err != nil {
+			if next, ok := r.open.resume(r.frames.file, r.frames.off); ok {
+				r.frames.seek(next)
+				r.mark = true
+				return Record{}, err
+			}
 			r.nextVolume()
 			if errors.Is(err, io.EOF) {
 				continue

@@ -25,9 +25,9 @@ func (v *volume) scan(f *file) {
 		return
 	}
 	newest := label.Start
-	for h := range f.heads(s.off, v.archive.Version) {
+	for h := range v.heads(f, s.off) {
 		if h.t.Before(newest) {
-			v.findLeftOut(label.Start, slices.Collect(f.heads(s.off, v.archive.Version)))
+			v.findLeftOut(label.Start, slices.Collect(v.heads(f, s.off)))
 			return
 		}
 		newest, v.end = h.t, h.t
@@ -38,6 +38,20 @@ func (v *volume) scan(f *file) {
 type head struct {
 	off, end int64 // in bytes
 	t        time.Time
+}
+
+// heads yields the heads of the records that can be read, from an offset on.
+func (v *volume) heads(f *file, off int64) iter.Seq[head] {
+	return func(yield func(head) bool) {
+		for ok := true; ok; off, ok = v.resume(f, off) {
+			for h := range f.heads(off, v.archive.Version) {
+				if !yield(h) {
+					return
+				}
+				off = h.end
+			}
+		}
+	}
 }
 
 // heads yields the heads of records from an offset on, up to the first record that is not whole.
