@@ -119,6 +119,9 @@ func (p *Player) Play(ctx context.Context, o Options, sampled SampleFunc) error 
 	next := o.Start // time of the next sample, with Every
 	until := func(end time.Time) error {
 		for ; o.Every > 0 && next.Before(end); next = next.Add(o.Every) {
+			if err := ctx.Err(); err != nil { // there may be millions of samples between two records
+				return err
+			}
 			for _, t := range p.sessions {
 				if err := p.sample(ctx, t, next, sampled); err != nil {
 					return err

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -316,4 +317,20 @@ func TestRefine(t *testing.T) {
 		n = splitClasses(classes, hit, n)
 	}
 	assert.Equal(t, []int{2, 3, 1, 3, 0}, classes)
+}
+
+// Samples end with their context, also where nothing more is read from the archive.
+func TestPlayInterrupted(t *testing.T) {
+	source := NewSource(open(t))
+	p := NewPlayer(source, watching(t, source, "load = max(kernel.all.load)"))
+	ctx, cancel := context.WithCancel(t.Context())
+	taken := 0
+	err := p.Play(ctx, Options{Start: at(11, 51), End: at(11, 59), Every: time.Millisecond},
+		func(*session.Session, time.Time) error {
+			taken++
+			cancel()
+			return nil
+		})
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Equal(t, 1, taken)
 }
