@@ -131,8 +131,8 @@ func TestInstallAlarms(t *testing.T) {
 		}
 		return count
 	}
-	before := running()
-	require.NotZero(t, before)
+	var before int
+	require.Eventually(t, func() bool { before = running(); return before > 0 }, time.Minute, 100*time.Millisecond)
 
 	page := must(os.ReadFile("../docs/host.md"))(t)
 	enable := regexp.MustCompile(`(?m)^    (pmieconf .* enable derived)\b`).FindSubmatch(page)
@@ -141,7 +141,8 @@ func TestInstallAlarms(t *testing.T) {
 	require.NotNil(t, restart)
 	m.done("sh", "-c", string(enable[1]))
 	m.done("sh", "-c", string(restart[1]))
-	assert.GreaterOrEqual(t, running(), before+len(must(os.ReadDir("../integration/pmieconf"))(t)))
+	more := len(must(os.ReadDir("../integration/pmieconf"))(t))
+	require.Eventually(t, func() bool { return running() >= before+more }, time.Minute, 100*time.Millisecond)
 }
 
 // Without a pmcd Install says so at once and changes nothing.
