@@ -21,7 +21,8 @@ import (
 // of PCP's logs. On an error both stay as they are.
 //
 // The new file has the mode 0644. A file that exists becomes path.prev and replaces an older path.prev. /dev/null is
-// used as it is. Any other kind of file is refused: a named pipe or a terminal would make writers wait.
+// used as it is, and so is a link in /dev, like /dev/stderr. Any other kind of file is refused: a named pipe or a
+// terminal would make writers wait.
 //
 // If the process may not create files in the directory, OpenLog uses the files path and path.prev that exist, see
 // [GiveLog]. It copies the text of the first to the second and empties the first.
@@ -63,6 +64,8 @@ func openLogFile(path string) (*os.File, error) {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return nil, err
+	case info.Mode().Type() == fs.ModeSymlink && filepath.Dir(filepath.Clean(path)) == "/dev":
+		return os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0) // renaming /dev/stderr would break the host
 	case info.Mode().IsRegular(), info.Mode().Type() == fs.ModeSymlink:
 		err := os.Rename(path, path+".prev")
 		if errors.Is(err, fs.ErrPermission) && info.Mode().IsRegular() {

@@ -275,6 +275,15 @@ func TestOpenLogOnNull(t *testing.T) {
 	assert.Equal(t, os.ModeDevice|os.ModeCharDevice, info.Mode().Type())
 }
 
+// A link of the system is no former log: the messages go to the standard error there was.
+func TestOpenLogOnStandardError(t *testing.T) {
+	cmd, stderr := childCommand(t, "log", "/dev/stderr")
+	cmd.Env = append(cmd.Env, "GOTRACEBACK=none")
+	require.Error(t, cmd.Run())
+	assert.Contains(t, stderr.String(), "\n\na message\n")
+	assert.NoFileExists(t, "/dev/stderr.prev")
+}
+
 // A log that cannot be opened is an error that names the file, on the standard error there was.
 func TestOpenLogFails(t *testing.T) {
 	dir := t.TempDir()

@@ -129,6 +129,7 @@ func TestOperandTooLongAmongMany(t *testing.T) {
 		}
 		return values == all-1 && h.newest(fmt.Sprint("t", wrong)) != nil
 	})
+	eventually(t, "the message, which follows the sample", func() bool { return h.count(tooLongAlone) > 0 })
 	assert.Equal(t, 1, h.count(tooLongAlone))
 	assert.Equal(t, 1, h.count(tooLongTogether))
 	h.connectedOnce()
@@ -192,6 +193,7 @@ func TestMetricTooLong(t *testing.T) {
 	})
 	assert.Equal(t, pdu.ErrTooBig, h.newest("either").Values(x, new(int32)).Code)
 	assert.Equal(t, pdu.ErrTooBig, h.newest("either").Values(y, new(int32)).Code)
+	eventually(t, "the message, which follows the sample", func() bool { return h.count(tooLongAlone) > 0 })
 	assert.Equal(t, 1, h.count(tooLongAlone))
 	h.connectedOnce()
 }
