@@ -126,6 +126,9 @@ func (t *invocation) verify(ctx context.Context, c *collector.Collector) error {
 // connect opens the selected archive. Without one it connects to the pmcd of --pmcd or of this host.
 func (t *invocation) connect(ctx context.Context) (*collector.Collector, error) {
 	if len(t.archive.Paths) == 0 {
+		if t.confErr != nil {
+			t.complain(t.confErr)
+		}
 		return collector.Connect(ctx, t.pmcd)
 	}
 	p, err := t.play()

@@ -28,6 +28,7 @@ type invocation struct {
 	subCommand
 	conf           config.PCPConf
 	getenv         func(string) string
+	confErr        error                 // about the file of conf; only commands that contact pmcd need it
 	usage          func(io.Writer) error // writes the usage text of the program
 	stdin          io.Reader
 	stdout, stderr *output
@@ -90,12 +91,9 @@ func (p Program) Run(ctx context.Context, args []string) (status int, known bool
 		}
 		conf, err := config.ReadPCPConf(p.Getenv)
 		t := &invocation{
-			subCommand: c, conf: conf, getenv: p.Getenv, usage: p.Usage, stdin: p.Stdin,
+			subCommand: c, conf: conf, confErr: err, getenv: p.Getenv, usage: p.Usage, stdin: p.Stdin,
 			stdout: &output{w: p.Stdout}, stderr: &output{w: p.Stderr}, damage: map[string]bool{},
 			flags: commandline.NewFlags(), pmcd: commandline.PMCD(conf, p.Getenv),
-		}
-		if err != nil {
-			t.complain(err)
 		}
 		status = c.run(ctx, t, args[1:])
 		if t.stdout.err != nil && status == commandline.ExitOK {

@@ -12,8 +12,12 @@ import (
 	"github.com/performancecopilot/speed/v4"
 
 	"pmdaderived/internal/agent/control"
+	"pmdaderived/internal/agent/mmv/noconf"
 	"pmdaderived/pdu"
 )
+
+// The environment is as it was before speed was initialized.
+var _ = noconf.Restore()
 
 // file is an MMV file that speed writes. It belongs to one goroutine.
 //

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A command that needs no PCP prints nothing about its absence.
+func TestCommandsWithoutPCP(t *testing.T) {
+	const site, archive = "../../examples/site.conf", "../../examples/incident"
+	out := filepath.Join(t.TempDir(), "out")
+	nothing := filepath.Join(t.TempDir(), "nothing")
+	for _, row := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"version", []string{"--version"}, ""},
+		{"usage", []string{"--help"}, ""},
+		{"help", []string{"help"}, ""},
+		{"help for a command", []string{"help", "eval"}, ""},
+		{"usage of a command", []string{"check", "--help"}, ""},
+		{"check", []string{"check", "--offline", site}, "3 definitions, 0 errors (syntax only)\n"},
+		{"test", []string{"test", "../../examples/site.test"}, "3 tests, 0 failed\n"},
+		{"eval", []string{"eval", "-c", site, "-a", archive, "kernel.all.load"}, ""},
+		{"explain", []string{"explain", "-c", site, "-a", archive, "site.load.per_cpu"}, ""},
+		{
+			"replay",
+			[]string{"replay", "-c", site, "-a", archive, out, "site.load.per_cpu"},
+			"pmdaderived replay: the agent of this host has not served 1 metric yet, such as derived.site.load.per_cpu, " +
+				"and may assign other PMIDs\n",
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			for _, conf := range []string{"PCP_CONF=" + nothing, "PCP_DIR=" + nothing} {
+				matches, err := filepath.Glob(out + "*")
+				require.NoError(t, err)
+				for _, path := range matches {
+					require.NoError(t, os.Remove(path))
+				}
+				cmd := exec.CommandContext(t.Context(), os.Args[0], row.args...)
+				cmd.Env = []string{childMark + "=1", "GORACE=atexit_sleep_ms=0", "PCP_VAR_DIR=" + nothing, conf}
+				var stderr bytes.Buffer
+				cmd.Stderr = &stderr
+				require.NoError(t, cmd.Run(), stderr.String())
+				assert.Equal(t, row.want, stderr.String(), conf)
+			}
+		})
+	}
+}
+
+// A variable that names a file which does not exist is reported by a command that contacts pmcd.
+func TestPCPConfReported(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "nothing")
+	var out, errs bytes.Buffer
+	args := []string{"eval", "--pmcd=unix:" + path, "hinv.ncpu"}
+	exit := run(t.Context(), args, environment("PCP_CONF", path), nil, &out, &errs)
+	assert.Equal(t, 1, exit)
+	assert.Contains(t, errs.String(), "pmdaderived eval: PCP configuration: open "+path+": no such file or directory\n")
+}
