@@ -404,7 +404,7 @@ func TestFileStatus(t *testing.T) {
 	good := served.File{Path: "/etc/a.conf", Definitions: 2, Modified: time.Unix(1_600_000_000, 0)}
 	bad := served.File{Path: "/etc/b.conf", Definitions: 1, Failed: 1, Modified: time.Unix(1_600_000_001, 0)}
 	gone := served.File{Path: "/etc/c.conf", Error: "open /etc/c.conf: permission denied"}
-	c := conf("a = up.load")
+	c := confFile(good.Path, "a = up.load", "b = no.such")
 	c.Files = []served.File{good, bad, gone}
 	h := start(t, newCollector(t), c).bound()
 	read := uint64(h.agent.snapshot.Load().Read.Unix())
@@ -428,6 +428,7 @@ func TestFileStatus(t *testing.T) {
 	assert.Equal(t, []any{"", "", gone.Error}, values("error"))
 	assert.Equal(t, []any{uint64(2), uint64(1), uint64(0)}, values("definitions"))
 	assert.Equal(t, []any{uint64(0), uint64(1), uint64(0)}, values("failed"))
+	assert.Equal(t, []any{uint64(1), uint64(0), uint64(0)}, values("bound"))
 	assert.Equal(t, []any{uint64(1_600_000_000), uint64(1_600_000_001)}, values("modified"))
 	assert.Equal(t, []any{read, read, read}, values("read"))
 	c.Files = []served.File{gone, {Path: "/etc/new.conf"}}

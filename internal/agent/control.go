@@ -17,7 +17,7 @@ import (
 // controlSource returns the source of the values of derived.control.*.
 func (a *Agent) controlSource() *control.Source {
 	return &control.Source{
-		Version: a.options.Version, Figures: &a.figures,
+		Version: a.options.Version, Digest: func() string { return a.snapshot.Load().Digest }, Figures: &a.figures,
 		Definitions: a.controlDefinitions, Files: a.controlFiles, Agents: a.controlAgents,
 	}
 }
@@ -115,7 +115,7 @@ func (a *Agent) controlFiles(yield func(*control.File) bool) {
 	for _, f := range snap.Files {
 		if !yield(&control.File{
 			Instance: pdu.Instance{ID: f.Inst, Name: f.Path}, Error: f.Error, Definitions: f.Definitions, Failed: f.Failed,
-			Modified: f.Modified, Read: snap.Read,
+			Bound: f.Bound, Modified: f.Modified, Read: snap.Read,
 		}) {
 			return
 		}

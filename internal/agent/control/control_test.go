@@ -26,6 +26,7 @@ func testSource() *Source {
 	says := func(what string) func() string { return func() string { return what } }
 	return &Source{
 		Version: "1.2.3",
+		Digest:  func() string { return "0123abcd" },
 		Figures: &Figures{},
 		Definitions: slices.Values([]*Definition{
 			{
@@ -38,7 +39,7 @@ func testSource() *Source {
 			},
 		}),
 		Files: slices.Values([]*File{
-			{Instance: pdu.Instance{ID: 0, Name: "/a"}, Definitions: 2, Failed: 1, Modified: time.Unix(100, 0), Read: now},
+			{Instance: pdu.Instance{ID: 0, Name: "/a"}, Definitions: 2, Failed: 1, Bound: 1, Modified: time.Unix(100, 0), Read: now},
 			{Instance: pdu.Instance{ID: 1, Name: "/b"}, Error: "gone", Read: now},
 			{Instance: pdu.Instance{ID: 2, Name: "/c"}, Read: now},
 		}),
@@ -142,6 +143,7 @@ func TestFetch(t *testing.T) {
 	everything := &pdu.Profile{}
 	for _, row := range []struct{ name, want string }{
 		{"version", "-1:1.2.3"},
+		{"digest", "-1:0123abcd"},
 		{"requests", "-1:1.099511627776e+12"},
 		{"request_longest", "-1:2500"},
 		{"sample.oldest", "-1:2000"},
@@ -159,6 +161,7 @@ func TestFetch(t *testing.T) {
 		{"file.error", "0: 1:gone 2:"},
 		{"file.definitions", "0:2 1:0 2:0"},
 		{"file.failed", "0:1 1:0 2:0"},
+		{"file.bound", "0:1 1:0 2:0"},
 		{"file.modified", "0:100"},
 		{"file.read", "0:1000 1:1000 2:1000"},
 		{"upstream.agent.requests", "29:7 60:1"},

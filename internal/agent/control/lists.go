@@ -11,6 +11,7 @@ import (
 // Source is what the metrics are read from. The sequences belong to the goroutine of the request loop.
 type Source struct {
 	Version string
+	Digest  func() string // of what is served
 	Figures *Figures
 
 	Definitions iter.Seq[*Definition] // an element is valid until the next one
@@ -36,6 +37,7 @@ type File struct {
 	Error        string    // why the file was not read completely; "": it was
 	Definitions  int       // number of definitions that were read
 	Failed       int       // number of definitions that could not be read
+	Bound        int       // number of definitions that are served
 	Modified     time.Time // zero: not known
 	Read         time.Time // when the agent read the file
 }
@@ -143,6 +145,13 @@ func instanceMetrics(s *Source) []Metric {
 			Item: 44, Name: "file.failed", Shape: number,
 			Short:   "number of definitions in each file that the agent could not read",
 			Content: files(func(v *Values, f *File) { v.number(f.ID, uint64(f.Failed)) }),
+		},
+		{
+			Item: 62, Name: "file.bound", Shape: number,
+			Short: "number of definitions in each file that are served",
+			Long: "The others are wrong, need metrics that this host does not have, or a later file has a definition\n" +
+				"of the same name.",
+			Content: files(func(v *Values, f *File) { v.number(f.ID, uint64(f.Bound)) }),
 		},
 		{
 			Item: 45, Name: "file.modified", Shape: seconds,

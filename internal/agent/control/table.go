@@ -71,7 +71,7 @@ const (
 )
 
 // nextItem is the item of the next new metric. No item is used twice, even if its metric has gone: archives keep PMIDs.
-const nextItem = 62
+const nextItem = 64
 
 // Singular is the Serial of a metric without an instance domain.
 const Singular = -1
@@ -212,6 +212,14 @@ func singularMetrics(s *Source) []Metric {
 			Item: 17, Name: "version", Shape: Shape{pdu.TypeString, pdu.SemDiscrete, pdu.Units{}},
 			Short:   "version of the agent",
 			Content: Content{Singular, func(v *Values) { v.text(pdu.NoInst, s.Version) }},
+		},
+		{
+			Item: 63, Name: "digest", Shape: Shape{pdu.TypeString, pdu.SemDiscrete, pdu.Units{}},
+			Short: "digest of the definitions that are served; two hosts with the same digest serve the same",
+			Long: "It covers the name, the expression, the type, the semantics and the units of each definition that\n" +
+				"is served, so it differs if a metric that a definition needs does not exist on one of the hosts.\n" +
+				"It does not cover help texts, nor expressions in files that not everyone can read.",
+			Content: Content{Singular, func(v *Values) { v.text(pdu.NoInst, s.Digest()) }},
 		},
 		{
 			Item: 18, Name: "contexts_dropped", Shape: counter,

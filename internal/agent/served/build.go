@@ -2,7 +2,10 @@ package served
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -77,12 +80,28 @@ func Build(in Input) *Snapshot {
 		m.Index = i
 	}
 	b.buildNamespace()
-	for _, m := range b.snapshot.Entries {
-		if m.Derived != nil {
-			b.snapshot.Bound++
-		}
-	}
+	b.countBound()
 	return b.snapshot
+}
+
+// countBound counts the bound definitions, all and by file, and sets their digest. The digest has nothing that differs
+// between hosts with the same definitions and operands: no PMIDs, and no instance domains, since a host numbers those of
+// groups itself. It has only text that everyone can see, since a client could try guesses at the rest.
+func (b *builder) countBound() {
+	s, byFile, hash := b.snapshot, make(map[string]int), sha256.New()
+	for _, m := range s.Entries {
+		if m.Derived == nil {
+			continue
+		}
+		s.Bound++
+		byFile[m.Def.File]++
+		fmt.Fprintf(
+			hash, "%s\x00%s\x00%d %d %d\x00", m.Def.Name, m.Def.PublicText(), m.Desc.Type, m.Desc.Sem, m.Desc.Units.Wire())
+	}
+	for i := range s.Files {
+		s.Files[i].Bound = byFile[s.Files[i].Path]
+	}
+	s.Digest = hex.EncodeToString(hash.Sum(nil)[:8])
 }
 
 // servedDefinition returns the definition of a name that Before serves; nil: there is none.

@@ -64,6 +64,7 @@ type File struct {
 	Path        string
 	Definitions int       // number of definitions that could be read
 	Failed      int       // number of definitions that could not be read
+	Bound       int       // number of definitions that are served; Build sets it
 	Modified    time.Time // zero: not known
 	Error       string    // why it was not read completely; "": it was
 	Inst        pdu.Inst  // in the domain of files; Build sets it

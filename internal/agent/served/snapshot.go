@@ -22,6 +22,7 @@ type Snapshot struct {
 	Namespace   *pmda.Namespace       // with the agent's own metrics
 	LookedUp    bool                  // operands have been looked up
 	Bound       int                   // number of bound metrics
+	Digest      string                // of the names, expressions and metadata of the bound metrics
 	WithoutPMID []string              // definitions that are left out because no PMID is left
 
 	OperandSets []*OperandSet // of all metrics and windows, each once

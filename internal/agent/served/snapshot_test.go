@@ -673,3 +673,59 @@ func TestCheck(t *testing.T) {
 	}, check(defs, c))
 	assert.Empty(t, check(slices.Clip(defs[:0]), c))
 }
+
+// Hosts have the same digest if they serve the same names, expressions and metadata, whatever their PMIDs are.
+func TestDigest(t *testing.T) {
+	lines := []string{"a = up.load + 1", "b = sum(up.bin)"}
+	host := func(change func(*site), c Config) string {
+		s := newSite(t)
+		change(s)
+		return s.serve(c).Digest
+	}
+	asIs := func(*site) {}
+	want := host(asIs, conf(lines...))
+	assert.Len(t, want, 16)
+	secret := func(text string) Config {
+		c := conf(lines[0], text)
+		c.Definitions[1].Secret = true
+		return c
+	}
+	for _, row := range []struct {
+		name   string
+		change func(*site)
+		config Config
+		same   bool
+	}{
+		{"again", asIs, conf(lines...), true},
+		{"other order and file", asIs, confFile("other.conf", lines[1], lines[0]), true},
+		{"other PMIDs", func(s *site) { s.serve(conf("z = 1", lines[1])) }, conf(lines...), true},
+		{"a definition that is not bound", asIs, conf(append(lines, "c = no.such", "d = up.name + 1")...), true},
+		{"a misspelt operand", asIs, conf(lines[0], "b = sum(up.bim)"), false},
+		{"an operand that the host lacks", func(s *site) { delete(s.catalog, "up.bin") }, conf(lines...), false},
+		{"an operand with other units", func(s *site) {
+			s.catalog["up.bin"] = known{Desc: pdu.Desc{
+				PMID: s.catalog["up.bin"].PMID, Type: pdu.Type32, InDom: binDom, Sem: pdu.SemInstant, Units: pdu.Units{Count: 1},
+			}}
+		}, conf(lines...), false},
+		{"other expression", asIs, conf("a = up.load + 2", lines[1]), false},
+		{"other name", asIs, conf("c = up.load + 1", lines[1]), false},
+		{"broken, and served as before", func(s *site) { s.serve(conf(lines...)) }, conf("a = up.load +", lines[1]), true},
+		{"nothing", asIs, conf(), false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			assert.Equal(t, row.same, host(row.change, row.config) == want)
+		})
+	}
+	assert.Equal(t, host(asIs, secret("b = 1")), host(asIs, secret("b = 2")), "nobody can test guesses of it")
+}
+
+// Each file counts its definitions that are served.
+func TestBoundByFile(t *testing.T) {
+	s := newSite(t)
+	c := confFile("a.conf", "a = up.load", "b = no.such", "c = 1")
+	c.Definitions = append(c.Definitions, confFile("b.conf", "c = 2", "d = 3").Definitions...)
+	c.Files = []File{{Path: "a.conf"}, {Path: "b.conf"}, {Path: "c.conf"}}
+	for i, want := range []int{1, 2, 0} {
+		assert.Equal(t, want, s.serve(c).Files[i].Bound, c.Files[i].Path)
+	}
+}
