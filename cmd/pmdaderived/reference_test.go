@@ -151,7 +151,7 @@ func TestOptionsRefuse(t *testing.T) {
 		assert.Error(t, err, "%s=%s", option, argument)
 	}
 	refused := map[string]string{
-		"--werror": "no-such-code", "--ignore": "no-such-code", "--pmcd": "a:b:c", "--start": "soon", "--finish": "soon", "--align": "soon",
+		"--werror": "no-such-code", "--ignore": "no-such-code", "--host": "a:b:c", "--start": "soon", "--finish": "soon", "--align": "soon",
 		"--origin": "soon", "--timezone": "Nowhere", "--non-finite": "inf", "--samples": "few", "--interval": "soon", "--output": "xml",
 		"--run": "(", "--min-coverage": "most", "--record": "0",
 	}

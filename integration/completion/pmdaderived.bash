@@ -44,7 +44,7 @@ _pmdaderived() {
 	*' --log-level') words='error warn info debug' ;;
 	*' --mmv') words='pmdaderived off' ;;
 	*' -U' | *' --username') COMPREPLY=($(compgen -u -- "$cur")) && return ;;
-	*' --pmcd') COMPREPLY=($(compgen -A hostname -- "$cur")) && return ;;
+	?*' -h' | *' --host' | *' --pmcd') COMPREPLY=($(compgen -A hostname -- "$cur")) && return ;;
 	*' -c' | *' --config' | *' --state' | *' -l' | *' --log' | *' -h' | *' --helptext' | *' -o' | *' --output' | *' --junit' | *' -a' | *' --archive' | *' --identities')
 		compopt -o filenames
 		local head=

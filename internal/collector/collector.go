@@ -45,7 +45,7 @@ func FromArchive(p *Archive) *Collector {
 	}
 }
 
-// Connect connects to a pmcd. spec is as in the option --pmcd.
+// Connect connects to a pmcd. spec is as in the option --host.
 func Connect(ctx context.Context, spec string) (*Collector, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()

@@ -27,7 +27,7 @@ func unreachable(err error) error {
 		if isThisHost(at) {
 			start = "Start it (systemctl start pmcd)"
 		}
-		text = fmt.Sprintf("pmcd does not run: nothing listens at %s. %s, or name another one with --pmcd", at, start)
+		text = fmt.Sprintf("pmcd does not run: nothing listens at %s. %s, or name another one with -h", at, start)
 	case errors.Is(err, syscall.EACCES):
 		text = fmt.Sprintf("permission denied for the socket of pmcd at %s", at)
 	case errors.Is(err, pdu.ErrTimeout):

@@ -21,7 +21,7 @@ func TestUnreachable(t *testing.T) {
 		want string
 	}{
 		{"refused", refusal(syscall.ECONNREFUSED), "pmcd does not run: nothing listens at host:1. Start it on that " +
-			"host, or name another one with --pmcd"},
+			"host, or name another one with -h"},
 		{"closed", refusal(syscall.EACCES), "permission denied for the socket of pmcd at host:1"},
 		{"silent", refusal(pdu.ErrTimeout), "pmcd at host:1 does not answer"},
 		{

@@ -74,7 +74,7 @@ func (o *archiveOptions) misfits(pmcdGiven bool) error {
 	case len(o.Paths) == 0 && o.onlyArchive != "":
 		return fmt.Errorf("%s needs an archive: use -a", o.onlyArchive)
 	case len(o.Paths) > 0 && pmcdGiven:
-		return errors.New("-a and --pmcd cannot be used together")
+		return errors.New("only one host or archive allowed: -a cannot be used with -h or PCP_HOST")
 	case o.HostZone && o.Zone != "":
 		return errors.New("-z and -Z cannot be used together")
 	}
@@ -123,7 +123,7 @@ func (t *invocation) verify(ctx context.Context, c *collector.Collector) error {
 	return c.Archive.Verify(ctx, t.reportDamage)
 }
 
-// connect opens the selected archive. Without one it connects to the pmcd of --pmcd or of this host.
+// connect opens the selected archive. Without one it connects to the pmcd of -h or of this host.
 func (t *invocation) connect(ctx context.Context) (*collector.Collector, error) {
 	if len(t.archive.Paths) == 0 {
 		if t.confErr != nil {

@@ -61,8 +61,8 @@ func runCheck(ctx context.Context, t *invocation, args []string) int {
 		return exit
 	case slices.ContainsFunc(treat.errors, func(code string) bool { return slices.Contains(treat.ignored, code) }):
 		return t.usageError(errors.New("--werror and --ignore cannot have the same code"))
-	case offline && sourceGiven:
-		return t.usageError(errors.New("--offline cannot be used with -a or --pmcd"))
+	case offline && t.firstGiven("archive", "host") != "":
+		return t.usageError(errors.New("--offline cannot be used with -a or -h"))
 	}
 
 	defer func() { _ = os.Remove(t.spooled) }()
@@ -73,7 +73,7 @@ func runCheck(ctx context.Context, t *invocation, args []string) int {
 	files.Portable = portable
 	read := checkRun{files}
 	var h *lintHost
-	if sourceGiven || !offline && len(read.All) > 0 {
+	if !offline && (sourceGiven || len(read.All) > 0) {
 		var err error
 		if h, err = t.lookUpOperands(ctx, &read); err != nil {
 			if sourceGiven { // only the default pmcd may be missing

@@ -143,10 +143,10 @@ func TestCheckWithoutArchive(t *testing.T) {
 			assert.Contains(t, errs, "archive", archive)
 		}
 	}
-	for _, source := range [][]string{{"-a", "nosuch"}, {"--pmcd", "local:"}} {
+	for _, source := range [][]string{{"-a", "nosuch"}, {"-h", "local:"}} {
 		_, errs, exit := s.run(append([]string{"check", "--offline", full}, source...)...)
 		assert.Equal(t, commandline.ExitUsage, exit)
-		assert.Contains(t, errs, "--offline cannot be used with -a or --pmcd")
+		assert.Contains(t, errs, "--offline cannot be used with -a or -h")
 	}
 	_, errs, exit := s.run("check", "--offline", "--werror=unread", "--ignore=unread", full)
 	assert.Equal(t, commandline.ExitUsage, exit)
@@ -176,9 +176,26 @@ func TestCheckWithoutPMCD(t *testing.T) {
 	assert.Equal(t, commandline.ExitOK, exit, errs)
 	assert.Empty(t, out)
 	const reason = "pmdaderived check: pmcd does not run: nothing listens at unix:/nonexistent/socket. " +
-		"Start it (systemctl start pmcd), or name another one with --pmcd\n"
+		"Start it (systemctl start pmcd), or name another one with -h\n"
 	assert.Equal(t, reason+"1 definition, 0 errors (syntax only)\n", errs)
 	_, _ = s.fails("check", "--pmcd", "unix:/nonexistent/socket", path)
+}
+
+// PCP_HOST counts as -h wherever pmcd is asked.
+func TestHostVariable(t *testing.T) {
+	s := newSite(t)
+	s.host = "unix:/nonexistent/other"
+	path := s.file("site.conf", "a = hinv.ncpu\n")
+	for _, command := range [][]string{
+		{"check", path}, {"explain", "a"}, {"eval", "a"}, {"test", "--record=1", path},
+	} {
+		_, errs := s.fails(command...)
+		assert.Contains(t, errs, "nothing listens at unix:/nonexistent/other", command)
+	}
+	s.succeeds("check", "--offline", path)
+	_, errs, exit := s.run("eval", "-h", "local:", "a")
+	assert.Equal(t, commandline.ExitUsage, exit)
+	assert.Contains(t, errs, "too many hosts requested: unix:/nonexistent/other and local:\n")
 }
 
 // check reports a definition with more operands than the agent samples for one metric.
@@ -213,8 +230,10 @@ func TestSubCommandUsage(t *testing.T) {
 			assert.Equal(t, "pmdaderived "+c.Name+": unknown option --nosuch\nTry \"pmdaderived "+c.Name+" --help\".\n",
 				errs)
 
-			_, _, exit = s.run(c.Name, "--pmcd", "pcp://")
-			assert.Equal(t, commandline.ExitUsage, exit)
+			for _, option := range []string{"-h", "--host", "--pmcd"} {
+				_, _, exit = s.run(c.Name, option, "pcp://")
+				assert.Equal(t, commandline.ExitUsage, exit, option)
+			}
 		})
 	}
 }

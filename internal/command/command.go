@@ -36,7 +36,7 @@ type invocation struct {
 
 	paths     []string // of definitions; nil: the default ones
 	pmcd      string
-	pmcdGiven bool
+	pmcdGiven bool // with -h or $PCP_HOST
 	archive   archiveOptions
 	damage    map[string]bool // kinds of damage that have been reported
 	spooled   string          // copy of standard input
@@ -230,10 +230,23 @@ func (t *invocation) readPaths(all bool) (definitions.Parsed, error) {
 	return read, nil
 }
 
+// pmcdOption adds -h and reads $PCP_HOST, which count as one option, as in pmGetOptions(3).
 func (t *invocation) pmcdOption() {
-	t.flags.Func("pmcd", "contact the pmcd at the address `SPEC`", func(arg string) error {
+	if host := t.getenv("PCP_HOST"); host != "" {
+		t.pmcd, t.pmcdGiven = host, true
+	}
+	t.flags.FuncP("host", "h", "ask the pmcd on `HOST`; default: $PCP_HOST, or this host", func(arg string) error {
+		if t.pmcdGiven {
+			return fmt.Errorf("too many hosts requested: %s and %s", t.pmcd, arg)
+		}
 		t.pmcdGiven = true
 		return commandline.Address(&t.pmcd)(arg)
+	})
+	t.flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "pmcd" { // the name of this option in the daemon
+			name = "host"
+		}
+		return pflag.NormalizedName(name)
 	})
 }
 

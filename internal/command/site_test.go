@@ -175,6 +175,7 @@ type site struct {
 	collector *pmapitest.Collector
 	version   string // of PCP; empty: not known
 	zone      string // the variable TZ
+	host      string // the variable PCP_HOST
 	examples  string // folder
 }
 
@@ -203,7 +204,7 @@ func (s *site) run(args ...string) (stdout, stderr string, exit int) {
 	writeFile(s.t, conf, "")
 	me := must(user.Current())(s.t)
 	getenv := environment("PCP_CONF", conf, "PCP_VAR_DIR", s.dir, "PCP_SYSCONF_DIR", s.dir, "PCP_ETC_DIR", s.dir,
-		"PCP_USER", cmp.Or(s.user, me.Username), "PCP_VERSION", s.version, "TZ", s.zone, "PMCD_SOCKET",
+		"PCP_USER", cmp.Or(s.user, me.Username), "PCP_VERSION", s.version, "TZ", s.zone, "PCP_HOST", s.host, "PMCD_SOCKET",
 		cmp.Or(s.pmcd, "/nonexistent/socket"))
 	exit, known := Program{
 		Getenv: getenv, Stdin: strings.NewReader(s.stdin), Stdout: &out,

@@ -54,7 +54,7 @@ func runTest(ctx context.Context, t *invocation, args []string) int {
 		}
 		return recorded.record(ctx, paths)
 	}
-	if o := t.firstGiven("archive", "pmcd", "interval"); o != "" {
+	if o := t.firstGiven("archive", "host", "interval"); o != "" {
 		return t.usageError(fmt.Errorf("%s needs --record: tests have their own values", o))
 	}
 	for _, path := range paths {

@@ -42,7 +42,7 @@ func TestTestOptions(t *testing.T) {
 		want    string
 	}{
 		{[]string{"-a", "../../examples/incident"}, "--archive needs --record"},
-		{[]string{"--pmcd", "local:"}, "--pmcd needs --record"},
+		{[]string{"-h", "local:"}, "--host needs --record"},
 		{[]string{"-t", "1s"}, "--interval needs --record"},
 		{[]string{"--record", "1", "--run", "x"}, "--run cannot be used with --record"},
 		{[]string{"--min-coverage", "nan"}, `"nan" is not a percentage from 0 to 100`},
