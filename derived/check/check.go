@@ -118,10 +118,12 @@ func (c *checker) expr(e syntax.Expr) (*Node, *Error) {
 
 // complete sets the fields of n that follow from its operands, and checks the limits of a tree.
 func (c *checker) complete(n *Node) (*Node, *Error) {
-	window := n.window()
+	window, latch := n.window(), syntax.Is(n.Expr, syntax.Latch)
 	for _, k := range n.Kids {
 		n.height = max(n.height, k.height)
 		n.overTime = n.overTime || k.overTime
+		n.perClient = n.perClient || k.perClient
+		n.latched = n.latched || k.latched
 		if !window { // the operand of a window has a history of its own
 			n.History = max(n.History, k.History)
 			n.HasDelta = n.HasDelta || k.HasDelta
@@ -137,7 +139,11 @@ func (c *checker) complete(n *Node) (*Node, *Error) {
 		n.HasDelta = syntax.Is(n.Expr, syntax.Delta)
 	}
 	switch {
-	case window && n.overTime:
+	case latch && n.perClient:
+		return nil, c.errorAt(n.Expr, RuleLatchPerClient, callText(n.Expr.(*syntax.Call)))
+	case window && !latch && n.latched:
+		return nil, c.errorAt(n.Expr, RuleLatchInWindow, callText(n.Expr.(*syntax.Call)))
+	case window && !latch && n.overTime:
 		return nil, c.errorAt(n.Expr, RuleWindowInWindow, callText(n.Expr.(*syntax.Call)))
 	case n.overTime && syntax.Is(n.Expr, syntax.Delta, syntax.Rate):
 		return nil, c.errorAt(n.Expr, RuleWindowChange, callText(n.Expr.(*syntax.Call)))
@@ -149,7 +155,10 @@ func (c *checker) complete(n *Node) (*Node, *Error) {
 	if window && n.Key != nil { // the members of the groups were in the samples of the window
 		n.Key = &GroupKey{By: n.Key.By, Metric: n.Key.Metric}
 	}
-	n.overTime = n.overTime || window
+	if window {
+		span, _ := n.Expr.(*syntax.Call).Window()
+		n.overTime, n.perClient, n.latched = true, span == 0, n.latched || latch
+	}
 	return n, nil
 }
 

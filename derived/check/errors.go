@@ -57,6 +57,8 @@ const (
 	RuleDefaultFit
 	RuleWindowCounter
 	RuleWindowInWindow
+	RuleLatchInWindow
+	RuleLatchPerClient
 	RuleWindowChange
 	RuleEvents
 )
@@ -122,6 +124,14 @@ var ruleTexts = [...]struct{ reason, example string }{
 		`max_sample(bin.ctr, "1min")`,
 	},
 	RuleWindowInWindow: {"Function over time of another one", `max_sample(avg_sample(bin, "1min"), "5min")`},
+	RuleLatchInWindow: {
+		"latch() in a function over time: write the function inside latch()",
+		`max_sample(latch(bin > 2, bin < 1), "5min")`,
+	},
+	RuleLatchPerClient: {
+		"Function over time without a window in latch(), which is the same for all clients",
+		"latch(max_sample(bin) > 2, bin < 1)",
+	},
 	RuleWindowChange: {
 		"Change of a function over time: write it inside the function",
 		`rate(avg_sample(bin, "1min"))`,

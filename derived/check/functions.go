@@ -60,6 +60,9 @@ var functions = map[syntax.Func]function{
 	syntax.CountSample: {numeric: true, noCounter: true, form: formWindow, class: Tally, result: func(n *Node) {
 		n.Type, n.Sem, n.Units = pdu.TypeU32, pdu.SemInstant, pdu.Units{Count: 1}
 	}},
+	syntax.Latch: {numeric: true, noCounter: true, form: formWindow, check: checkLatch, result: func(n *Node) {
+		n.Type, n.Sem, n.Units = pdu.TypeU32, pdu.SemInstant, pdu.Units{}
+	}},
 }
 
 // function is the meaning of a function. A node begins with the metadata of the first operand, without operands with
@@ -189,5 +192,17 @@ func checkConstant(_ *checker, n *Node, e *syntax.Call) Rule {
 	case !n.Type.Numeric() || number.Double:
 		return RuleConstantType
 	} // other integers hold the low bits of the digits
+	return 0
+}
+
+// checkLatch pairs the conditions by instance, as the operator || does.
+func checkLatch(c *checker, n *Node, _ *syntax.Call) Rule {
+	x, y := n.Kids[0], n.Kids[1]
+	if rule := c.operatorRule(syntax.Or, x, y); rule != 0 {
+		return rule
+	}
+	if n.InDom == pdu.NoInDom || c.set.Pairing(x, y) == PairWithLeftGroups {
+		n.InDom = y.InDom
+	}
 	return 0
 }

@@ -37,7 +37,9 @@ type Node struct {
 	History      uint8            // the number of earlier samples that the value needs
 	HasDelta     bool             // there is a delta() that is not within a rate()
 	groupCounter bool             // a counter summed over groups, whose members come and go
-	overTime     bool             // a function over time, or computed from one: it cannot be within another one
+	overTime     bool             // a function over time, or computed from one: it can only be within latch()
+	perClient    bool             // likewise one since the client's last fetch: it cannot be within latch()
+	latched      bool             // likewise latch()
 	Key          *GroupKey        // the key of the groups that are its instances; nil: they are no groups
 	Other        *Node            // see above; else nil
 }

@@ -51,6 +51,7 @@ var functions = [...]function{
 	syntax.PercentileSample: {step: opWindow},
 	syntax.SlopeSample:      {step: opWindow},
 	syntax.CountSample:      {step: opWindow},
+	syntax.Latch:            {step: opWindow},
 }
 
 // function says how a function is computed.

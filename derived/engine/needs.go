@@ -22,7 +22,7 @@ type Needs struct {
 	Selectors []Selector  // instances by their names, for x[name]
 	Labels    []Selector  // labels of instances, for by (label(NAME))
 	Groups    []pdu.InDom // domains of groups that the metric makes: no need
-	Windows   []uint32    // positions in [Set.Windows] of the windows whose results it needs
+	Windows   []uint32    // positions in [Set.Windows] of the windows whose results it needs, those within latch() too
 
 	Divides bool // there is a division
 }
@@ -99,8 +99,9 @@ func (c *compiler) addStepNeeds(n *Needs, s *step) {
 	case opOperand:
 		n.Operands = append(n.Operands, s.pmid())
 	case opWindow: // the operand of a window is sampled separately
-		n.addDomains(&c.program.window(s).needs)
-		n.Windows = append(n.Windows, uint32(s.entry))
+		of := &c.program.window(s).needs
+		n.addDomains(of)
+		n.Windows = append(append(n.Windows, uint32(s.entry)), of.Windows...)
 	case opConstSet:
 		n.Members = append(n.Members, d)
 	case opGroup, opSpread, opRename:

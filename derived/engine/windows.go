@@ -12,7 +12,8 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Window is a function over time, with its operand and the ticks that it covers. Definitions with the same function
+// Window is a function over time, with its operand and the ticks that it covers. The operand of latch() is the sum of
+// its conditions, see addConditions. Definitions with the same function
 // share it. The values of its operand over time are kept by the evaluator of the set (package window), which passes the
 // results to [Evaluation.SetResults]. Immutable.
 type Window struct {
@@ -24,9 +25,9 @@ type Window struct {
 	Desc    pdu.Desc      // of the result; its PMID is pdu.NoPMID
 	Grouped bool          // the instances are groups
 
-	expr      syntax.Expr // the operand
-	root      int32       // the step of the operand
-	instances int32       // the step that Instances needs
+	operands  []syntax.Expr // as they are written
+	root      int32         // the step of the operand
+	instances int32         // the step that Instances needs
 	needs     Needs
 }
 
@@ -53,10 +54,14 @@ func (s *Set) Windows() []*Window { return s.program.windows }
 func (c *compiler) addWindow(e *syntax.Call, n *check.Node) int32 {
 	x := n.Kids[0]
 	span, every := e.Window()
-	w := &Window{
-		Func: e.Func, Span: int64(span / every), Every: every, Type: x.Type, Desc: n.Desc, expr: e.X(),
+	w := &Window{Func: e.Func, Span: int64(span / every), Every: every, Desc: n.Desc, operands: e.Operands()}
+	if e.Func == syntax.Latch {
+		x = bothConditions(n)
+		w.root = c.addConditions(x)
+	} else {
+		w.root = c.addTree(x, 0)
 	}
-	w.root = c.addTree(x, 0)
+	w.Type = x.Type
 	if w.instances = w.root; x.InDom != pdu.NoInDom {
 		w.instances = c.addInstances(x, 0)
 	}
@@ -78,6 +83,29 @@ func (c *compiler) addWindow(e *syntax.Call, n *check.Node) int32 {
 	return int32(len(c.program.windows) - 1)
 }
 
+// bothConditions returns a node over the two conditions of latch(), paired as the operator || pairs them.
+func bothConditions(latch *check.Node) *check.Node {
+	on, off := latch.Kids[0], latch.Kids[1]
+	return &check.Node{
+		Expr: &syntax.Binary{Op: syntax.Or}, Desc: latch.Desc, Key: latch.Key, Kids: latch.Kids,
+		History: max(on.History, off.History), HasDelta: on.HasDelta || off.HasDelta,
+	}
+}
+
+// addConditions adds the steps of the two conditions of latch(), on + on + off. The sum is 0 if neither is true, 1 if
+// only off is, and more if on is.
+func (c *compiler) addConditions(n *check.Node) int32 {
+	s := step{op: opArith, word: uint8(syntax.Add), typ: pdu.TypeU32, from: pdu.TypeU32}
+	on := c.addPaired(n, 0, c.addTruth(c.addTree(n.Kids[0], 0)), c.addTree, 0)
+	off := c.addPaired(n, 1, c.addTruth(c.addTree(n.Kids[1], 0)), c.addTree, 0)
+	add := func(a, b int32) int32 {
+		s.first, s.second, s.setA, s.setB = a, b, c.program.steps[a].set, c.program.steps[b].set
+		s.set = s.setA || s.setB
+		return c.add(s)
+	}
+	return add(on, add(on, off))
+}
+
 // Key returns a text that is the same for windows of two sets if they have the same values: a window of a new set can
 // continue with the values of an old one. It contains everything that the values depend on: the expression, and the
 // descriptors of all operands.
@@ -85,7 +113,7 @@ func (s *Set) Key(w *Window) string {
 	var b strings.Builder
 	fmt.Fprint(&b, w.Func, w.Number, w.Span, w.Every, w.Type, w.Desc, w.Grouped, s.checked.Language().NoValue)
 	seen := make(map[string]bool)
-	for next := []syntax.Expr{w.expr}; len(next) > 0; {
+	for next := slices.Clone(w.operands); len(next) > 0; {
 		e := next[len(next)-1]
 		next = next[:len(next)-1]
 		fmt.Fprintf(&b, "\n%s", e)
@@ -117,7 +145,7 @@ type Results struct {
 // them.
 func (e *Evaluation) SetResults(r *Results) { e.results = r }
 
-// NewWindowEvaluation returns an evaluation for the operands of windows.
+// NewWindowEvaluation returns an evaluation for the operands of windows. Those of latch() need the results of others.
 func (s *Set) NewWindowEvaluation() *Evaluation {
 	e := s.NewEvaluation()
 	e.inWindow = true

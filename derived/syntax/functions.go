@@ -48,6 +48,7 @@ const (
 	LastSample
 	PercentileSample
 	SlopeSample
+	Latch
 )
 
 // functions has a row for each function: how it is written. Its columns are the fields of function and [Arg]; the words
@@ -179,6 +180,17 @@ var functions = [...]function{
 		},
 		window[2],
 	}, required: 2, help: "how much each instance grew per second in the window, by least squares"},
+	Latch: {word: "latch", since: Nowhere, args: []Arg{
+		{Kind: Operand, expected: "<expr>", nextExpected: ", <expr>)", nextFollows: "<expr>"},
+		{
+			Kind: Operand, expected: "<expr>", follows: "<expr>,",
+			nextExpected: `) or , "<interval>")`, nextFollows: "<expr>,<expr>",
+		},
+		{
+			Kind: Interval, expected: "Interval string", follows: "<expr>,<expr>,",
+			nextExpected: ")", nextFollows: `<expr>,<expr>,"<interval>"`,
+		},
+	}, required: 2, help: "1 from the sample at which x is true to one at which y is true and x is not, else 0"},
 }
 
 // Arguments that several functions have. A function of libpcp that accepts the name of a metric only has metric or

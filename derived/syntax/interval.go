@@ -1,6 +1,7 @@
 package syntax
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -46,8 +47,8 @@ func ParseInterval(text string) (time.Duration, error) {
 }
 
 // Window returns the length of the window of a function over time, and the interval of its ticks. The length is 0 for
-// a function without an interval: its window then begins at the previous fetch of the client. It returns 0, 0 for
-// functions that are not over time.
+// a function without an interval: its window then begins at the previous fetch of the client. Of latch() it is one
+// interval. It returns 0, 0 for functions that are not over time.
 func (e *Call) Window() (window, every time.Duration) {
 	for i, x := range e.Args {
 		if e.Kind(i) != Interval {
@@ -62,6 +63,10 @@ func (e *Call) Window() (window, every time.Duration) {
 	}
 	if window == 0 && e.Func.arg(len(e.Func.Args())-1).Kind == Interval {
 		every = shortEvery
+	}
+	if e.Func == Latch { // it needs only the newest tick
+		every = cmp.Or(window, every)
+		window = every
 	}
 	return window, every
 }

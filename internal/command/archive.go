@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pmdaderived/derived"
+	"pmdaderived/derived/syntax"
 	"pmdaderived/internal/collector"
 	"pmdaderived/internal/commandline"
 	"pmdaderived/internal/plural"
@@ -171,11 +172,14 @@ func (t *invocation) showTicks(ctx context.Context, a *query, m *derived.Metric)
 // printTicks prints how many samples functions over time had.
 func (t *invocation) printTicks(w io.Writer, all []replay.Ticks) {
 	for _, ticks := range all {
-		over := "since the last fetch"
+		over := " since the last fetch"
 		if span := ticks.Window.Span; span > 0 {
-			over = "over " + timeText(time.Duration(span)*ticks.Window.Every)
+			over = " over " + timeText(time.Duration(span)*ticks.Window.Every)
 		}
-		fmt.Fprintf(w, "%s %s, every %s: the archive has %d of %s (records with all operands).\n",
+		if ticks.Window.Func == syntax.Latch {
+			over = ""
+		}
+		fmt.Fprintf(w, "%s%s, every %s: the archive has %d of %s (records with all operands).\n",
 			ticks.Window.Func, over, timeText(ticks.Window.Every), ticks.Recorded,
 			plural.Of(int(ticks.Possible), "sample"))
 	}

@@ -135,12 +135,15 @@ func showWindows(w io.Writer, m *derived.Metric, windows []*derived.Window) {
 				of.Func, timeText(of.Every))
 			continue
 		}
+		name := fmt.Sprintf("%s over %s", of.Func, timeText(time.Duration(of.Span)*of.Every))
+		if of.Func == syntax.Latch {
+			name = of.Func.String()
+		}
 		retained := fmt.Sprintf("%s of each instance", plural.Of(int(of.Span), "value"))
 		if of.Desc.InDom == pdu.NoInDom {
 			retained = plural.Of(int(of.Span), "value")
 		}
-		fmt.Fprintf(w, "%s over %s: always sampled every %s; the agent keeps %s.\n", of.Func,
-			timeText(time.Duration(of.Span)*of.Every), timeText(of.Every), retained)
+		fmt.Fprintf(w, "%s: always sampled every %s; the agent keeps %s.\n", name, timeText(of.Every), retained)
 	}
 	if divides {
 		fmt.Fprintln(w, "Inside functions over time 0 / 0 is no value.")

@@ -88,7 +88,11 @@ func NewPlayer(source *Source, sessions ...*session.Session) *Player {
 		t := &sessionState{Session: s, operands: s.Operands(), roundOperands: make(map[pdu.PMID]bool)}
 		for _, i := range s.Windows() {
 			w := s.Set().Windows()[i]
-			t.windows = append(t.windows, &windowTicks{window: i, interval: w.Every, operands: w.Needs().Operands})
+			operands := w.Needs().Operands
+			for _, k := range w.Needs().Windows { // those within a latch tick at the same records
+				operands = append(slices.Clip(operands), s.Set().Windows()[k].Needs().Operands...)
+			}
+			t.windows = append(t.windows, &windowTicks{window: i, interval: w.Every, operands: operands})
 		}
 		p.sessions = append(p.sessions, t)
 	}

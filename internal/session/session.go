@@ -218,6 +218,7 @@ func (s *Session) sampleWindows(ctx context.Context, at time.Time, due []time.Du
 	for _, every := range due {
 		windows = append(windows, s.byInterval[every]...)
 	}
+	slices.Sort(windows) // those within latches first
 	return s.Tick(ctx, at, true, windows...)
 }
 

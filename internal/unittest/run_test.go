@@ -121,6 +121,24 @@ g = last_sample(ncpu, "3s")`, "given ncpu 9 1 4 1\n fetches 3s\n expect a 1\n ex
 		{"percentiles of a window", "x = nth_percentile_sample(ncpu, 50, \"3s\")\ny = nth_percentile_sample(ncpu, " +
 			"100, \"3s\")", "given ncpu 1 5 2 3 1 4\n expect x 1 1 2 3 2 3\n expect y 1 5 5 5 3 4"},
 		{
+			"a latch", `x = latch(ncpu > 90, ncpu < 70)`,
+			"given ncpu 80 95 89 91 70 69 80 _ 95 _ 80\n expect x 0 1 1 1 1 0 0 0 1 1 1",
+		},
+		{
+			"a latch of windows", `x = latch(min_sample(total, "3s") > 90, max_sample(total, "2s") < 70)`,
+			"metric total U64 instant 60.1\n given total[sda] 91 92 93 60 91 69 60\n " +
+				"given total[sdb] 91 92 60 91 92 93 94\n expect x[sda] 1 1 1 1 1 1 0\n expect x[sdb] 1...",
+		},
+		{
+			"a latch of an instance that goes", `x = latch(total > 90, total < 70)`,
+			"metric total U64 instant 60.1\n given total[sda] 95 80 _ 80 95\n given total[sdb] 80...\n " +
+				"expect x[sda] 1 1 _ 0 1\n expect x[sdb] 0...",
+		},
+		{
+			"a latch with an interval, of rates", `x = latch(rate(total) > 5, rate(total) < 2, "2s")`,
+			"given total[sda] 0 50 52 52 53 99 99\n expect x[sda] PM_ERR_AGAIN PM_ERR_AGAIN 1 1 0 0 1",
+		},
+		{
 			"slopes of a window", `x = slope_sample(ncpu, "6s", "2s")`,
 			"interval 2\n given ncpu 10 20 40 80 _ 100\n expect x _ 5 7.5 15 20 5",
 		},

@@ -24,10 +24,11 @@
 //
 //	event                            effect on the window
 //	a tick fails, or is missing      none: the window ends at the last tick that did not
-//	an instance is missing           it is not in the result; in a domain of groups it is, as long as it is in the window
+//	an instance is missing           it is not in the result; in a domain of groups it is, as long as it is in the window;
+//	                                 in a latch it loses its state
 //	a number is not finite, or 0/0   it does not count, but its instance is there
 //	the operand has no values        the window moves on, and has the values of earlier ticks
-//	ticks are numbered anew          the window restarts, if the number is not larger
+//	ticks are numbered anew          the window restarts, if the number is not larger; a latch keeps its states
 //	the connection was lost          values stay; delta() and rate() have no value once
 //	a counter wraps                  its delta() and rate() have no value at one tick; counters themselves are refused
 //

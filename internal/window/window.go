@@ -16,6 +16,7 @@ type Window struct {
 	percent    float64  // the percentage of a percentile
 	interval   float64  // seconds from tick to tick
 	union      bool     // the result has the instances of all ticks, not only those of the newest
+	singular   bool     // the result has no instances
 
 	front      []run   // newest run first
 	back       []run   // oldest run first
@@ -33,6 +34,8 @@ type Window struct {
 	unionLayout *layout            // layout of all instances; nil: not made yet
 
 	sorted [][]uint64 // of a percentile: the words of each slot, in ascending order
+
+	states *derived.Vector // of a latch: its result; nil: there is no tick
 
 	retained   int      // number of retained values
 	spareWords []uint64 // memory of a run that has left, for reuse
@@ -74,13 +77,14 @@ type layout struct {
 func New(of *derived.Window) *Window {
 	return &Window{
 		fn: function(of.Func), valueType: of.Type, resultType: of.Desc.Type, span: of.Span, percent: of.Number,
-		interval: of.Every.Seconds(), union: of.Grouped, slotByInst: make(map[pdu.Inst]int32),
+		interval: of.Every.Seconds(), union: of.Grouped, singular: of.Desc.InDom == pdu.NoInDom,
+		slotByInst: make(map[pdu.Inst]int32),
 	}
 }
 
 // Add adds the values of a tick, which have the window's type. A vector with a code adds nothing. Add retains the
 // instances of v, but not its numbers. A tick that is not after the newest one means that the clock was set back: the
-// window restarts with it.
+// window restarts with it. A latch has its states then, too.
 func (w *Window) Add(tick int64, v *derived.Vector) {
 	if v.Code >= 0 {
 		w.add(tick, v.OnlyFinite(), v.Insts)
@@ -90,6 +94,11 @@ func (w *Window) Add(tick int64, v *derived.Vector) {
 // add does the same for numbers that are all finite. insts has their instances and those without a value at this tick,
 // of which the window has earlier values.
 func (w *Window) add(tick int64, v *derived.Vector, insts *derived.InstSet) {
+	if w.fn == latch {
+		w.newestTick = tick
+		w.addToLatch(v, insts)
+		return
+	}
 	if w.newest != nil && tick <= w.newestTick {
 		w.Restart()
 	}
@@ -150,10 +159,15 @@ func (w *Window) trim(r *run) {
 func (w *Window) Retained() int { return w.retained }
 
 // Newest returns the newest tick; ok is false if there is none.
-func (w *Window) Newest() (tick int64, ok bool) { return w.newestTick, w.newest != nil }
+func (w *Window) Newest() (tick int64, ok bool) {
+	return w.newestTick, w.newest != nil || w.states != nil
+}
 
-// Value returns the result, PM_ERR_AGAIN if there is no tick. The caller owns it.
+// Value returns the result, PM_ERR_AGAIN if there is no tick. It is immutable.
 func (w *Window) Value() *derived.Vector {
+	if w.states != nil {
+		return w.states
+	}
 	if w.newest == nil {
 		return &derived.Vector{Code: pdu.ErrAgain}
 	}
@@ -192,7 +206,7 @@ func (w *Window) Restart() {
 	w.inBack.reset(0)
 	w.front, w.back, w.ids, w.free = w.front[:0], w.back[:0], w.ids[:0], w.free[:0]
 	w.sorted = w.sorted[:0]
-	w.newest, w.unionLayout, w.retained = nil, nil, 0
+	w.newest, w.unionLayout, w.states, w.retained = nil, nil, nil, 0
 }
 
 // expire removes the ticks that are too old for the window of the newest tick.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pmdaderived/derived"
+	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 )
 
@@ -31,6 +32,7 @@ type Windows struct {
 	groups    *derived.Groups
 	eval      *derived.Evaluation
 	evaluated []derived.Sample // samples that eval was reset to
+	within    derived.Results  // results of the windows within latches
 	entries   []entry
 	fullSize  int // number of values of all windows once they are full, by their newest ticks
 }
@@ -76,6 +78,7 @@ func (ws *Windows) ForSet(set *derived.Set) (next *Windows, moved []int) {
 		w.Window = of
 		next.fullSize += w.fullSize
 	}
+	next.within.Values = make([]*derived.Vector, len(next.entries))
 	if len(next.entries) > 0 {
 		next.eval = set.NewWindowEvaluation()
 		next.eval.SetGroups(ws.groups)
@@ -113,6 +116,7 @@ func (ws *Windows) Has(i int, tick int64) bool {
 
 // Add gives a window the sample of a tick, and reports whether the tick counts: its operand has no error, and enough
 // samples. If goesOn is false, the sample does not continue the one before, and delta() and rate() have no value once.
+// A latch gets the sample after the windows within it, which have lower indexes.
 func (ws *Windows) Add(i int, tick int64, s derived.Sample, goesOn bool) bool {
 	w := &ws.entries[i]
 	if !goesOn {
@@ -121,10 +125,15 @@ func (ws *Windows) Add(i int, tick int64, s derived.Sample, goesOn bool) bool {
 	former := w.history
 	w.history = append([]derived.Sample{s}, former[:min(len(former), w.Needs().History)]...)
 	n := len(w.history)
-	if len(ws.evaluated) < n || n <= w.Needs().History && len(ws.evaluated) > n ||
+	within := w.Needs().Windows
+	if len(within) > 0 || len(ws.evaluated) < n || n <= w.Needs().History && len(ws.evaluated) > n ||
 		!slices.Equal(ws.evaluated[:n], w.history) {
 		ws.evaluated = w.history
 		ws.eval.Reset(w.history...)
+		for _, k := range within {
+			ws.within.Values[k] = ws.entries[k].result
+		}
+		ws.eval.SetResults(&ws.within)
 	}
 	v := ws.eval.Operand(w.Window)
 	switch {
@@ -161,10 +170,10 @@ func (ws *Windows) Add(i int, tick int64, s derived.Sample, goesOn bool) bool {
 // Miss notes that a window has no sample of a tick.
 func (ws *Windows) Miss(i int, tick int64) { ws.miss(&ws.entries[i], tick, pdu.ErrAgain) }
 
-// Expire removes the result of a window that has no values in the window that ends at tick.
+// Expire removes the result of a window that has no values in the window that ends at tick. A latch keeps its states.
 func (ws *Windows) Expire(i int, tick int64) {
 	w := &ws.entries[i]
-	if newest, ok := w.shared.Newest(); ok && w.Span > 0 && tick-newest >= w.Span {
+	if newest, ok := w.shared.Newest(); ok && w.Span > 0 && w.Func != syntax.Latch && tick-newest >= w.Span {
 		ws.miss(w, tick, pdu.ErrAgain)
 	}
 }

@@ -200,7 +200,16 @@ func (s *Sampler) RunDue(now time.Time) (next time.Time) {
 		s.recordGaps(expired, t)
 		s.publishIfComplete(t) // the last tick, before the next one starts
 		s.startDueTick(t, now)
-		changed = s.addSamples(t, now) || changed || len(expired) > 0
+		changed = changed || len(expired) > 0
+	}
+	for added := true; added; { // again, as latches wait for windows of other tickers
+		added = false
+		for _, t := range s.tickers {
+			added = s.addSamples(t, now) || added
+		}
+		changed = changed || added
+	}
+	for _, t := range s.tickers {
 		s.publishIfComplete(t)
 		if at := t.nextEvent(); at.Before(next) {
 			next = at
@@ -275,6 +284,8 @@ func (s *Sampler) addSamples(t *ticker, now time.Time) bool {
 			sample = operand.Empty(now, s.options.Names)
 		}
 		switch {
+		case s.waits(i, pending, t):
+			pending = append(pending, i)
 		case sample == nil || sample.Taken.Before(t.tickTime.Add(-maxEarly)):
 			if _, resting := s.options.Upstream.State(series[n], now); resting { // others need not wait for a slow agent
 				missed = append(missed, i)
@@ -291,6 +302,16 @@ func (s *Sampler) addSamples(t *ticker, now time.Time) bool {
 	t.pending = pending
 	s.recordGaps(missed, t)
 	return done
+}
+
+// waits reports whether window i is a latch around a window that pends. of is the ticker of i: of its windows before i
+// those in pending pend.
+func (s *Sampler) waits(i int, pending []int, of *ticker) bool {
+	return slices.ContainsFunc(s.windows.Window(i).Needs().Windows, func(within uint32) bool {
+		return slices.Contains(pending, int(within)) || slices.ContainsFunc(s.tickers, func(t *ticker) bool {
+			return t != of && slices.Contains(t.pending, int(within))
+		})
+	})
 }
 
 // addSample adds the sample of a tick to a window.
