@@ -153,7 +153,7 @@ func TestOptionsRefuse(t *testing.T) {
 	refused := map[string]string{
 		"--werror": "no-such-code", "--ignore": "no-such-code", "--host": "a:b:c", "--start": "soon", "--finish": "soon", "--align": "soon",
 		"--origin": "soon", "--timezone": "Nowhere", "--non-finite": "inf", "--samples": "few", "--interval": "soon", "--output": "xml",
-		"--run": "(", "--min-coverage": "most", "--record": "0",
+		"--run": "(", "--min-coverage": "most", "--record": "0", "--depth": "65",
 	}
 	for _, c := range command.Summaries() {
 		for _, o := range helpOptions(t, c.Name) {

@@ -34,13 +34,29 @@ func (e *Error) hint(text string) Hint {
 			return Hint{HintFunction, hint}
 		}
 	}
-	if hint := languageHint(text, e.At); hint != "" {
+	if hint := cmp.Or(e.messageHint(text), languageHint(text, e.At)); hint != "" {
 		return Hint{HintLanguage, hint}
 	}
 	if e.At >= len(strings.TrimRight(text, blank.All))-1 && unclosed(text) {
 		return Hint{HintParenthesis, "a closing parenthesis may be missing"}
 	}
 	return Hint{}
+}
+
+// messageHint returns advice that follows from the message, "" if there is none.
+func (e *Error) messageHint(text string) string {
+	after := text[min(e.At, len(text)):]
+	switch {
+	case strings.Contains(e.Msg, " string expected to follow "):
+		if match := unquoted.FindStringSubmatch(after); match != nil {
+			return `put it in quotes: "` + match[1] + `"`
+		}
+	case strings.HasSuffix(e.Msg, " to follow "+operators[opQuest].name):
+		if len(strings.TrimRight(after, blank.All)) <= 1 || strings.ContainsRune(":,)", rune(after[0])) {
+			return "?: needs both values: write x ? y : z, where y or z can be novalue()"
+		}
+	}
+	return ""
 }
 
 // languageHint returns advice for a text at offset that would be right in another language, "" if there is none.
@@ -51,7 +67,7 @@ func languageHint(text string, offset int) string {
 	before, after := text[:offset], text[offset:]
 	written := strings.TrimRight(before, blank.All)
 	word, last := leadingWord.FindString(after), trailingWord.FindString(written)
-	if !strings.EqualFold(last, "not") {
+	if !strings.EqualFold(last, "not") && !strings.EqualFold(last, "if") {
 		last = ""
 	}
 	return cmp.Or(
@@ -67,6 +83,8 @@ var (
 	exponent     = regexp.MustCompile(`^[eE][+-]?\d+`)
 	hexadecimal  = regexp.MustCompile(`^[xX][0-9A-Fa-f]+`)
 	insideTags   = regexp.MustCompile(`(?:mkconst\([^()]*,|novalue\((?:[^()]*,)?)$`)
+	unquoted     = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9 ./^]*?) *(?:[,)]|$)`)
+	loneName     = regexp.MustCompile(`^\s*[A-Za-z][A-Za-z0-9_.]*\s*$`)
 	tagKey       = regexp.MustCompile(`^([A-Za-z_]+)\s*=`)
 )
 
@@ -77,8 +95,14 @@ func signHint(before, after string) string {
 		return "a comment needs a line of its own"
 	case after[0] == ';':
 		return "a definition ends at the end of its line: omit ;"
+	case after[0] == '=' && loneName.MatchString(before):
+		return "write == to compare; only a line of a definition file begins with NAME ="
 	case after[0] == '=':
 		return "write == to compare"
+	case after[0] == '%':
+		return "there is no operator %: the remainder of x / y is x - y * floor(x / y)"
+	case after[0] == '^', after[0] == '*' && strings.HasSuffix(before, "*"):
+		return "there is no operator for powers: write x * x for a square, sqrt(x) for a root"
 	case after[0] == '&', after[0] == '|':
 		return "write " + after[:1] + after[:1]
 	case after[0] == '[' && strings.HasSuffix(before, ")"):
@@ -146,8 +170,13 @@ func unitMeant(word string) string {
 	return ""
 }
 
+const ifHint = "write x ? y : z in place of if"
+
 // operatorHint returns advice for an operator that is a word in other languages.
 func operatorHint(word string) string {
+	if strings.EqualFold(word, "if") {
+		return ifHint
+	}
 	operators := map[string]string{"and": "&&", "or": "||", "not": "!"}
 	if op := operators[strings.ToLower(word)]; op != "" {
 		return "write " + op + " in place of " + word
@@ -196,6 +225,9 @@ func functionHint(text string) string {
 		return word + " is a function only if ( follows it without a blank"
 	}
 	lower := strings.ToLower(word)
+	if lower == "if" {
+		return ifHint
+	}
 	best, least := "", len(word)
 	for _, name := range names {
 		most := 1 + len(name)/6 // a word at a greater distance is another word

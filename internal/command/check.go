@@ -250,7 +250,8 @@ func countOf(problems []*config.Problem, s config.Severity) int {
 	return n
 }
 
-// printProblems prints "file:line:column: message", and below it the line and a caret. Messages other than errors, and
+// printProblems prints "file:line:column: message", and below it the line and a caret, once for all messages about one
+// position. Messages other than errors, and
 // errors by --werror, have their severity and code. Without all it prints only the first problems of a file, and how
 // many more there are. Problems must be grouped by file.
 func (t *invocation) printProblems(problems []*config.Problem, promoted map[*config.Problem]bool, all bool) {
@@ -265,8 +266,11 @@ func (t *invocation) printProblems(problems []*config.Problem, promoted map[*con
 		if !all {
 			printed = min(n, most)
 		}
-		for _, p := range rest[:printed] {
+		for i, p := range rest[:printed] {
 			shown := *p
+			if i > 0 && p.Pos == rest[i-1].Pos {
+				shown.Line, shown.Caret = "", ""
+			}
 			if p.Severity != config.Error || promoted[p] {
 				shown.Msg = p.Severity.String() + ": " + p.Msg + " [" + definitions.CodeOf(p) + "]"
 			}

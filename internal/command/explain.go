@@ -25,6 +25,13 @@ import (
 // runExplain prints the metadata of every part of an expression, and how the agent serves a definition. It returns 1 if
 // an expression cannot be bound.
 func runExplain(ctx context.Context, t *invocation, args []string) int {
+	depth := maxDepth
+	t.flags.Func("depth", "show `NUM` levels of operands below the expression", func(arg string) (err error) {
+		if depth, err = strconv.Atoi(arg); err != nil || depth < 0 || depth > maxDepth {
+			return fmt.Errorf("%q is not a number from 0 to %d", arg, maxDepth)
+		}
+		return nil
+	})
 	a, exit := t.openQuery(ctx, args)
 	if a == nil {
 		return exit
@@ -51,7 +58,7 @@ func runExplain(ctx context.Context, t *invocation, args []string) int {
 				fmt.Fprintln(t.stdout)
 			}
 			showHead(t.stdout, s)
-			showTree(t.stdout, m, a.Set().GroupDomains(), a.Set().Windows())
+			showTree(t.stdout, m, depth, a.Set().GroupDomains(), a.Set().Windows())
 			if err := t.showTicks(ctx, a, m); err != nil {
 				return t.fail(err)
 			}
@@ -84,15 +91,17 @@ func showHead(w io.Writer, s subject) {
 	fmt.Fprintf(w, "%s = %s\n    defined in %s\n\n", s.def.Name, oneLine(s.def.Text), s.source.Pos)
 }
 
-// maxShownDepth is the number of levels that showTree prints.
-const maxShownDepth = 64
+// maxDepth is the number of levels below an expression that explain prints at most.
+const maxDepth = 64
 
-// showTree prints the tree of a metric as a table, with a line for each part of the expression.
-func showTree(w io.Writer, m *derived.Metric, groups map[pdu.InDom]derived.GroupDomain, windows []*derived.Window) {
+// showTree prints the tree of a metric as a table, with a line for each part of the expression down to depth.
+func showTree(
+	w io.Writer, m *derived.Metric, depth int, groups map[pdu.InDom]derived.GroupDomain, windows []*derived.Window,
+) {
 	rows := [][]string{{"expression", "type", "semantics", "units", "indom", "conversion"}}
-	stems := make([]string, maxShownDepth+1) // by level: "│  " while there are operands to come
+	stems := make([]string, depth+1) // by level: "│  " while there are operands to come
 	for l := range m.Lines {
-		if l.Depth > maxShownDepth {
+		if l.Depth > depth {
 			continue
 		}
 		stems[l.Depth] = map[bool]string{false: "│  ", true: "   "}[l.Last]
@@ -108,7 +117,7 @@ func showTree(w io.Writer, m *derived.Metric, groups map[pdu.InDom]derived.Group
 			cmp.Or(l.Units.String(), "none"),
 			indom, conversionText(l.Conversion, l.Offset),
 		})
-		if l.Depth == maxShownDepth && len(l.Kids) > 0 {
+		if l.Depth == depth && len(l.Kids) > 0 {
 			rows = append(rows, []string{branch(stems, true) + "...", "", "", "", "", ""})
 		}
 	}

@@ -24,7 +24,7 @@ func TestExplainLargeTrees(t *testing.T) {
 	s := newSite(t)
 	out := s.succeeds("explain", "hinv.ncpu"+strings.Repeat("-1", 5000))
 	assert.Contains(t, out, "└─ ...\n")
-	assert.Less(t, strings.Count(out, "\n"), 3*maxShownDepth)
+	assert.Less(t, strings.Count(out, "\n"), 3*maxDepth)
 
 	var file strings.Builder
 	file.WriteString("d0 = hinv.ncpu\n")
@@ -34,6 +34,31 @@ func TestExplainLargeTrees(t *testing.T) {
 	s.file("site.conf", file.String())
 	out = s.succeeds("explain", "d40")
 	assert.Less(t, strings.Count(out, "\n"), 100)
+}
+
+// --depth limits the levels below the expression, through definitions that it uses.
+func TestExplainDepth(t *testing.T) {
+	s := newSite(t)
+	s.file("site.conf", "half = hinv.ncpu / 2\nall = half * 3\n")
+	for _, row := range []struct {
+		depth string
+		want  []string
+	}{
+		{"0", []string{"half * 3", "└─ ..."}},
+		{"1", []string{"half * 3", "├─ half = hinv.ncpu / 2", "│  └─ ...", "└─ 3"}},
+		{"2", []string{"half * 3", "├─ half = hinv.ncpu / 2", "│  ├─ hinv.ncpu", "│  └─ 2", "└─ 3"}},
+	} {
+		t.Run(row.depth, func(t *testing.T) {
+			_, table, _ := strings.Cut(s.succeeds("explain", "--depth="+row.depth, "all"), "conversion\n")
+			var tree []string
+			for line := range strings.Lines(table) {
+				text, _, _ := strings.Cut(strings.TrimRight(line, "\n"), "  DOUBLE")
+				text, _, _ = strings.Cut(text, "  U32")
+				tree = append(tree, strings.TrimRight(text, " "))
+			}
+			assert.Equal(t, row.want, tree)
+		})
+	}
 }
 
 func TestConversionText(t *testing.T) {

@@ -225,6 +225,7 @@ func (r *testRun) readDefinitions(f *unittest.File) (definitions.Parsed, bool) {
 		}
 	}
 	for _, p := range read.Hints() {
+		p.Line, p.Caret = "", "" // printed with the error
 		r.printOnce(p)
 	}
 	for _, s := range read.Sources {

@@ -52,19 +52,29 @@ func CodeOf(p *config.Problem) string {
 	return CodeLine
 }
 
-// Hints returns notes about the probable causes of syntax errors.
+// Hints returns notes about the probable causes of syntax errors, and of the first line of a file that does not begin
+// as a definition.
 func (r *Parsed) Hints() []*config.Problem {
 	codes := map[syntax.HintKind]string{
 		syntax.HintFunction: CodeNoFunction, syntax.HintParenthesis: CodeUnclosed, syntax.HintLanguage: CodeHint,
 	}
 	var found []*config.Problem
+	noDefinition := ""
 	for _, p := range r.Problems {
-		fault, ok := errors.AsType[*syntax.Error](p.Err)
-		if !ok || fault.Hint.Text == "" {
+		var hint syntax.Hint
+		if fault, ok := errors.AsType[*syntax.Error](p.Err); ok {
+			hint = fault.Hint
+		} else if p.Name == "" && strings.Contains(p.Msg, "derived metric name") && p.Pos.File != noDefinition {
+			noDefinition = p.Pos.File
+			hint = syntax.Hint{
+				Kind: syntax.HintLanguage, Text: "write NAME = EXPRESSION for a definition, # in the first column for a comment",
+			}
+		}
+		if hint.Text == "" {
 			continue
 		}
 		note := *p
-		note.Severity, note.Code, note.Msg, note.Err = config.Note, codes[fault.Hint.Kind], fault.Hint.Text, nil
+		note.Severity, note.Code, note.Msg, note.Err = config.Note, codes[hint.Kind], hint.Text, nil
 		found = append(found, &note)
 	}
 	return found
