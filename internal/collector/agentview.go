@@ -31,9 +31,9 @@ func (r DefinitionRow) Since(column string) (string, bool) {
 	return passed.Round(time.Millisecond).String(), ok
 }
 
-// AgentView asks the agent for its definitions. It returns nil if pmcd has no agent, or for an archive.
+// AgentView asks the agent for its definitions. It returns nil if pmcd has no agent, for an archive, or without metrics.
 func (c *Collector) AgentView(ctx context.Context) (*AgentView, error) {
-	if c.Archive != nil {
+	if c.Archive != nil || c.Metrics == nil {
 		return nil, nil
 	}
 	columns := []string{

@@ -45,6 +45,9 @@ func FromArchive(p *Archive) *Collector {
 	}
 }
 
+// Nothing returns a collector without metrics, for definitions that need none.
+func Nothing() *Collector { return &Collector{closeSource: func() error { return nil }} }
+
 // Connect connects to a pmcd. spec is as in the option --host.
 func Connect(ctx context.Context, spec string) (*Collector, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pmdaderived/derived"
+	"pmdaderived/derived/syntax"
 	"pmdaderived/internal/commandline"
 	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
@@ -41,13 +42,13 @@ func runEval(ctx context.Context, t *invocation, args []string) int {
 		return exit
 	}
 	defer a.collector.Close()
-	if slices.ContainsFunc(a.subjects, func(s subject) bool { return s.problem != nil }) {
-		return commandline.ExitFailure
-	}
-
 	e := evaluation{invocation: t, session: a.Session, nonFinite: nonFinite}
 	for _, s := range a.subjects {
 		m := a.metric(s)
+		if m == nil { // printed by openQuery
+			e.failed = true
+			continue
+		}
 		if m.Err != nil {
 			t.showBroken(s, m.Err)
 			t.showSimilar(ctx, a, s)
@@ -200,8 +201,28 @@ func (e *evaluation) printSample() {
 	}
 }
 
+// inOrder returns the indexes of values in the order in which they are printed: topk_inst() has the largest first,
+// bottomk_inst() the smallest, and anything else the order of its instances.
+func inOrder(m *derived.Metric, v *derived.Vector) []int {
+	order := make([]int, v.Len())
+	for i := range order {
+		order[i] = i
+	}
+	call, ok := syntax.Unparen(m.Tree.Expr).(*syntax.Call)
+	if !ok || call.Func != syntax.TopK && call.Func != syntax.BottomK {
+		return order
+	}
+	slices.SortStableFunc(order, func(i, j int) int {
+		if call.Func == syntax.TopK {
+			i, j = j, i
+		}
+		return cmp.Compare(v.Type.Float64(v.Bits[i]), v.Type.Float64(v.Bits[j]))
+	})
+	return order
+}
+
 func (e *evaluation) printValues(m *derived.Metric, v *derived.Vector) {
-	for i := range v.Len() {
+	for _, i := range inOrder(m, v) {
 		if v.Insts == nil {
 			fmt.Fprintf(e.stdout, "    value %s\n", valueText(v, i))
 			continue

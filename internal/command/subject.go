@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
@@ -13,6 +15,7 @@ import (
 	"pmdaderived/internal/commandline"
 	"pmdaderived/internal/definitions"
 	"pmdaderived/internal/session"
+	"pmdaderived/pdu"
 )
 
 // subject is an operand of explain and eval: the name of a definition, or an expression.
@@ -43,12 +46,15 @@ func (t *invocation) openQuery(ctx context.Context, args []string) (a *query, ex
 	switch {
 	case done:
 		return nil, exit
-	case len(operands) == 0:
-		return nil, t.usageError(errors.New("name a metric, or give an expression"))
+	case len(operands) == 0 && t.paths == nil:
+		return nil, t.usageError(errors.New("name a metric, or give an expression, or definitions with -c"))
 	}
 	read, err := t.readPaths(false)
 	if err != nil {
 		return nil, t.fail(err)
+	}
+	if operands = withoutSubtrees(operands, &read); len(operands) == 0 {
+		return nil, t.fail(errors.New("the files of -c define no metric"))
 	}
 	a = &query{language: read.Language, named: read.ByName()}
 	inFiles := read.InFiles()
@@ -86,15 +92,71 @@ func (t *invocation) openQuery(ctx context.Context, args []string) (a *query, ex
 	if wrong {
 		return nil, commandline.ExitFailure
 	}
-	if a.collector, err = t.connect(ctx); err != nil {
-		return nil, t.fail(err)
+	defs = definitions.WithUsed(a.named, defs...)
+	if a.collector = collector.Nothing(); t.needsMetrics(a, defs) {
+		if a.collector, err = t.connect(ctx); err != nil {
+			return nil, t.fail(err)
+		}
 	}
-	a.Session, err = session.New(ctx, a.collector.Metrics, definitions.WithUsed(a.named, defs...), a.language)
-	if err != nil {
+	if a.Session, err = session.New(ctx, a.collector.Metrics, defs, a.language); err != nil {
 		a.collector.Close()
 		return nil, t.fail(err)
 	}
 	return a, commandline.ExitOK
+}
+
+// withoutSubtrees replaces each operand that is a node of the name space by the definitions below it, as pminfo does.
+// Without operands it returns all definitions.
+func withoutSubtrees(operands []string, read *definitions.Parsed) []string {
+	var names []string // those with errors are last
+	for _, d := range read.All {
+		names = append(names, d.Name)
+	}
+	for _, p := range read.Problems {
+		if p.Severity == config.Error && p.Name != "" && !slices.Contains(names, p.Name) {
+			names = append(names, p.Name)
+		}
+	}
+	if len(operands) == 0 {
+		return names
+	}
+	var all []string
+	for _, operand := range operands {
+		node, found := derived.ShortName(operand), len(all)
+		for _, name := range names {
+			if isBelow(name, node) && !slices.Contains(names, node) && !slices.Contains(names, operand) {
+				all = append(all, strings.TrimSuffix(operand, node)+name)
+			}
+		}
+		if len(all) == found { // a definition, an expression, or a metric of the collector
+			all = append(all, operand)
+		}
+	}
+	return all
+}
+
+// needsMetrics reports whether a collector is needed: for an archive, for operands, for the instances of constants, and
+// because explain asks the agent about definitions. A name without "derived." may be that of a metric.
+func (t *invocation) needsMetrics(a *query, defs []served.Definition) bool {
+	if len(t.archive.Paths) > 0 || t.Name == "explain" &&
+		slices.ContainsFunc(a.subjects, func(s subject) bool { return s.file() != "" }) {
+		return true
+	}
+	set := served.Bind(served.Pointers(defs), derived.CatalogMap{}, a.language)
+	for _, d := range defs {
+		for name := range d.Names {
+			if short := derived.ShortName(name); short == name || a.named[short].Definition == nil {
+				return true
+			}
+		}
+		m, _ := set.Lookup(d.Name)
+		for l := range m.Lines {
+			if l.InDom != pdu.NoInDom {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // metric returns the bound metric of a subject, nil if the subject could not be read.
