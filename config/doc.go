@@ -17,6 +17,7 @@
 //	attribute  = NAME "(" "oneline" | "helptext" ")" "=" text
 //	control    = "#control" OPTION "=" VALUE
 //	silenced   = "# pmdaderived:ignore" CODE…
+//	mask       = "# pmdaderived:mask" NAME…
 //
 // A comment has its # in the first column. The first = of a line separates; blanks around a name
 // and before an expression mean nothing. A backslash at the end of a line joins it with the next
@@ -37,6 +38,7 @@
 //   - directories are read in the order of their names, without copies (*.bak) and files that editors and
 //     package managers leave behind, and without what a clone of a repository has beside definitions (.git, README.md)
 //   - a path that cannot be read does not end the load
+//   - an empty file, a link to the null device or a mask line removes definitions of the directories before its own
 //   - files that everyone can write are refused; of a sticky directory, entries of other users
 //
 // # Changes

@@ -46,7 +46,7 @@ type LoadOptions struct {
 
 // Load reads a path list as the function [Load] does, with these options.
 func (o LoadOptions) Load(paths []string) Loaded {
-	l := &loader{LoadOptions: o, names: map[string]*namedDefinition{}}
+	l := newLoader(o)
 	l.loadPaths(paths)
 	return l.finish()
 }
@@ -76,6 +76,17 @@ type loader struct {
 	files      int
 	size       int64           // bytes that have been read
 	closedDirs map[string]bool // cache of isClosed
+
+	component int                   // of the path list that is being loaded
+	root      string                // its path, if it is a directory
+	origins   map[string]fileOrigin // by displayed name of the file
+	masks     map[string]*mask      // by fileOrigin.below of the files, or by the name of the definitions
+}
+
+func newLoader(o LoadOptions) *loader {
+	return &loader{
+		LoadOptions: o, names: map[string]*namedDefinition{}, origins: map[string]fileOrigin{}, masks: map[string]*mask{},
+	}
 }
 
 // namedDefinition is the last definition of a name, with the file that it and its texts come from.
@@ -98,15 +109,21 @@ func (l *loader) name(path string) string {
 	return l.DisplayName(path)
 }
 
-// finish removes the definitions that later ones replace.
+// finish removes the definitions that are masked, and those that later ones replace.
 func (l *loader) finish() Loaded {
-	replaced := func(d *Definition) bool { return l.names[d.Name].definition != d }
-	l.out.Definitions = slices.DeleteFunc(l.out.Definitions, replaced)
+	l.applyMasks()
+	last := make(map[string]*Definition, len(l.names))
+	for _, d := range l.out.Definitions {
+		last[d.Name] = d
+		delete(l.out.Masked, d.Name)
+	}
+	l.out.Definitions = slices.DeleteFunc(l.out.Definitions, func(d *Definition) bool { return last[d.Name] != d })
 	return l.out
 }
 
 func (l *loader) loadPaths(paths []string) {
-	for _, path := range paths {
+	for i, path := range paths {
+		l.component, l.root = i, ""
 		l.loadPath(path)
 	}
 }
@@ -124,6 +141,7 @@ func (l *loader) loadPath(path string) {
 	case err != nil:
 		l.reportUnread(path, Error, err)
 	case info.IsDir():
+		l.root = path
 		l.loadDirectory(path, nil, false)
 	default:
 		l.loadFile(path, false)
@@ -190,6 +208,9 @@ func (l *loader) loadDirectory(path string, above []os.FileInfo, shared bool) {
 			l.loadDirectory(name, above, d.shared())
 		case info.Mode().IsRegular():
 			l.loadFile(name, d.shared())
+		case isNull(name):
+			l.files++
+			l.addFile(name, nil, info.ModTime(), false)
 		default:
 			l.reportFile(name, Note, "not-regular", regular.ErrNotRegular)
 		}
@@ -214,14 +235,24 @@ func (l *loader) loadFile(path string, shared bool) {
 		l.reportUnread(path, Error, err)
 		return
 	}
-	l.addFile(l.name(path), text, info.ModTime(), l.isSecret(path, info))
+	l.addFile(path, text, info.ModTime(), l.isSecret(path, info))
 }
 
-// addFile adds the text of a file and its Source.
+// addFile adds the text of a file and its Source. A nil text is that of a link to the null device.
 func (l *loader) addFile(path string, text []byte, modified time.Time, secret bool) {
+	from := fileOrigin{component: l.component}
+	if l.root != "" {
+		below, _ := filepath.Rel(l.root, path) // never fails
+		from.below = "/" + below
+	}
+	path = l.name(path)
+	l.origins[path] = from
 	source := Source{
 		Path: path, Size: int64(len(text)), ModTime: modified, Sum: sha256.Sum256(text), Secret: secret,
 		openEnd: len(text) == 0 || text[len(text)-1] != '\n',
+	}
+	if len(text) == 0 && from.below != "" && from.component > 0 {
+		l.addFileMask(from.below, path, text == nil)
 	}
 	if !l.scanning {
 		source.Incomplete = !l.readDefinitions(path, string(text), secret)

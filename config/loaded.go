@@ -11,6 +11,9 @@ type Loaded struct {
 	Problems    []*Problem    // in the order of the files
 	Controls    []Control
 	Sources     []Source // files that were read, and paths that could not be read
+
+	// Masked has the position of the mask of each name whose definitions are masked.
+	Masked map[string]Position
 }
 
 // Control is a line "#control option=value". PCP 7.2.1 introduced these lines; older versions read them as comments.

@@ -148,7 +148,18 @@ func checkText(text string) (offset int, p *Problem) {
 const (
 	controlWord = "#control"
 	ignoreWord  = "pmdaderived:ignore"
+	maskWord    = "pmdaderived:mask"
 )
+
+// wordsAfter returns what follows a word at the beginning of a comment, and whether it is there.
+func wordsAfter(word, comment string) (words []string, ok bool) {
+	rest, ok := strings.CutPrefix(strings.TrimLeft(comment[1:], blank.All), word)
+	if !ok || rest != "" && !blank.Is(rest[0]) {
+		return nil, false
+	}
+	separates := func(c rune) bool { return c == ',' || strings.ContainsRune(blank.All, c) }
+	return strings.FieldsFunc(strings.Clone(rest), separates), true
+}
 
 // readComment reads a line that begins with #.
 func (r *reader) readComment(l line) {
@@ -158,15 +169,17 @@ func (r *reader) readComment(l line) {
 			Msg: "this line is part of the comment above, which ends in a backslash",
 		})
 	}
-	codes, ok := strings.CutPrefix(strings.TrimLeft(l.text[1:], blank.All), ignoreWord)
-	if ok && (codes == "" || blank.Is(codes[0])) {
-		if strings.Trim(codes, blank.All) == "" {
+	if codes, ok := wordsAfter(ignoreWord, l.text); ok {
+		if len(codes) == 0 {
 			r.reportProblem(l, len(l.text), &Problem{
 				Severity: Note, Code: "ignored-nothing", Msg: "no code follows pmdaderived:ignore",
 			})
 		}
-		separates := func(c rune) bool { return c == ',' || strings.ContainsRune(blank.All, c) }
-		r.ignored = append(r.ignored, strings.FieldsFunc(strings.Clone(codes), separates)...)
+		r.ignored = append(r.ignored, codes...)
+		return
+	}
+	if names, ok := wordsAfter(maskWord, l.text); ok {
+		r.readMask(l, names)
 		return
 	}
 	rest, ok := strings.CutPrefix(l.text, controlWord)
@@ -184,6 +197,26 @@ func (r *reader) readComment(l line) {
 		return
 	}
 	r.out.Controls = append(r.out.Controls, Control{Option: option, Value: value, Pos: r.position(l, at)})
+}
+
+// readMask adds the masks of a comment. A name may be one that clients see.
+func (r *reader) readMask(l line, names []string) {
+	nothing := func(msg string) *Problem { return &Problem{Severity: Warning, Code: masksNothing, Msg: msg} }
+	if len(names) == 0 {
+		r.reportProblem(l, len(l.text), nothing("no name follows pmdaderived:mask"))
+	}
+	at := strings.Index(l.text, maskWord) + len(maskWord)
+	for _, name := range names {
+		at += strings.Index(l.text[at:], name)
+		unused := nothing("masks nothing: no directory before this one has a definition " + name + " or below it")
+		if pdu.LegalName(name) {
+			r.setPosition(l, at, unused)
+			r.addMask(strings.TrimPrefix(name, "derived."), unused)
+		} else {
+			r.reportProblem(l, at, unused)
+		}
+		at += len(name)
+	}
 }
 
 func (r *reader) position(l line, offset int) Position {
@@ -208,9 +241,14 @@ func (r *reader) reportProblem(l line, offset int, p *Problem) {
 			Msg: fmt.Sprintf("more than %d problems in this file; the rest is not shown", MaxProblems-1),
 		}
 	}
+	r.setPosition(l, offset, p)
+	r.out.Problems = append(r.out.Problems, p)
+}
+
+// setPosition gives a problem its position, at an offset of a line's text.
+func (r *reader) setPosition(l line, offset int, p *Problem) {
 	at, column := l.locate(offset)
 	p.Pos = Position{File: r.file, Line: at.number, Column: column}
 	p.Line, p.Caret = Excerpt(at.source, column)
 	p.Msg = Printable(p.Msg)
-	r.out.Problems = append(r.out.Problems, p)
 }

@@ -12,7 +12,7 @@ import (
 
 // readText reads the text of one file. The name of the file only serves positions and messages.
 func readText(file string, text []byte, accept func(*Definition) error) Loaded {
-	l := &loader{LoadOptions: LoadOptions{Accept: accept}, names: map[string]*namedDefinition{}}
+	l := newLoader(LoadOptions{Accept: accept})
 	l.addFile(file, text, time.Time{}, false)
 	return l.finish()
 }

@@ -21,7 +21,8 @@ type fileState struct {
 
 // scanFiles returns the state that Load would find now for the user of this process.
 func scanFiles(paths []string) fileState {
-	l := &loader{scanning: true, LoadOptions: LoadOptions{AgentUser: os.Geteuid()}}
+	l := newLoader(LoadOptions{AgentUser: os.Geteuid()})
+	l.scanning = true
 	l.loadPaths(paths)
 	return l.out.state()
 }

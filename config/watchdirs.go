@@ -107,7 +107,8 @@ func (t *dirFinder) addTree(dir string, depth int, shared bool) {
 	p.whole = true
 	for _, e := range d.entries {
 		isDir, isLink := e.IsDir(), e.Type()&fs.ModeSymlink != 0
-		if isSkipped(e.Name()) || isLeftOut(e.Name(), isDir) || !isDir && !isLink || d.checkEntry(e, agent) != nil {
+		if isSkipped(e.Name()) || isLeftOut(e.Name(), isDir) || !isDir && !isLink || d.checkEntry(e, agent) != nil ||
+			isLink && isNull(filepath.Join(dir, e.Name())) { // each write to the null device would be an event
 			continue
 		}
 		if t.entries++; t.entries > MaxFiles {

@@ -58,6 +58,9 @@ func TestTrace(t *testing.T) {
 		{"one file of Kubernetes", files{"d/f": "->..data/f", "d/..data": "->..1", "d/..1/f": ""}, []string{"d/f"}, []string{
 			"/d: ..data f", "/d/..1: f",
 		}},
+		{"a link to the null device, where each write is an event", files{"d/l": "->/dev/null"}, []string{"d"}, []string{
+			": d", "/d: *",
+		}},
 		{"a link to itself", files{"d": "->d"}, []string{"d"}, []string{": d"}},
 		{"a link upwards", files{"d/e/l": "->.."}, []string{"d"}, []string{": d", "/d: *", "/d/e: l *"}},
 		{"an empty path", nil, []string{""}, nil},

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -264,6 +265,49 @@ func TestDaemonReloadsByItself(t *testing.T) {
 	assert.Equal(t, commandline.ExitOK, p.end())
 	assert.Equal(t, 1, strings.Count(p.log(), "conf:2:12: "), p.log())
 	assert.Equal(t, 1, strings.Count(p.log(), "conf:4:11: "), p.log())
+}
+
+// A mask removes what the directories before its own define, and gives it back when it goes.
+func TestDaemonMasks(t *testing.T) {
+	dir := folder(t, "")
+	own := filepath.Join(dir, "own")
+	require.NoError(t, os.Mkdir(own, 0o755))
+	shipped := filepath.Join(dir, "shipped")
+	require.NoError(t, os.Mkdir(shipped, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(shipped, "host.conf"), []byte("a.b = 1\na.c = 2\nd = 3\n"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(shipped, "more.conf"), []byte("e = 4\n"), 0o644))
+	p := startDaemon(t, dir, "-c", shipped+":"+own)
+	p.handshake()
+	await := func(want ...string) {
+		t.Helper()
+		deadline := time.Now().Add(20 * time.Second)
+		for {
+			var known []string
+			for _, name := range []string{"a.b", "a.c", "d", "e"} {
+				if p.known("derived." + name) {
+					known = append(known, name)
+				}
+			}
+			if slices.Equal(want, known) {
+				return
+			}
+			require.True(t, time.Now().Before(deadline), known, p.log())
+			time.Sleep(time.Millisecond)
+		}
+	}
+	await("a.b", "a.c", "d", "e")
+	file, link := filepath.Join(own, "x.conf"), filepath.Join(own, "more.conf")
+	require.NoError(t, os.WriteFile(file, []byte("# pmdaderived:mask derived.a\n# pmdaderived:mask no\n"), 0o644))
+	await("d", "e")
+	require.NoError(t, os.Symlink(os.DevNull, link))
+	await("d")
+	require.NoError(t, os.Remove(file))
+	await("a.b", "a.c", "d")
+	require.NoError(t, os.Remove(link))
+	await("a.b", "a.c", "d", "e")
+	require.NoError(t, p.to.Close())
+	assert.Equal(t, commandline.ExitOK, p.end())
+	assert.Equal(t, 1, strings.Count(p.log(), "masks nothing: "), p.log())
 }
 
 // Between the moment when a change is noticed and the one when it is read the files may change again,

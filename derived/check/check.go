@@ -170,7 +170,12 @@ func (c *checker) name(e *syntax.Name) (*Node, *Error) {
 	case isUnknown(err) && c.set.language.NoValue:
 		return &Node{Expr: e, Desc: discrete(pdu.Type32), Empty: true, height: 1}, nil
 	case isUnknown(err):
-		return nil, c.errorAt(e, RuleUnknownOperand, "operand "+e.Name)
+		fault := c.errorAt(e, RuleUnknownOperand, "operand "+e.Name)
+		short, _ := c.set.withoutPrefix(e.Name)
+		if at, ok := c.set.language.Masked[short]; ok {
+			fault.Detail = "masked by " + at
+		}
+		return nil, fault
 	case err != nil:
 		return nil, c.metadataError(e, err)
 	case other != nil:

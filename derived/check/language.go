@@ -25,6 +25,9 @@ type Language struct {
 	// Protects reports whether the name of an operand or of a definition is protected: see [Metric]. It is called while a
 	// Set is made. Nil: no name is.
 	Protects func(name string) bool
+
+	// Masked has the positions of masks by the names of the definitions that they remove.
+	Masked map[string]string
 }
 
 func (l *Language) protects(name string) bool { return l.Protects != nil && l.Protects(name) }

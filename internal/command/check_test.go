@@ -135,7 +135,7 @@ func TestCheckDraftWithAnother(t *testing.T) {
 // An archive that the command line names must be there, also if no definition needs it.
 func TestCheckWithoutArchive(t *testing.T) {
 	s := newSite(t)
-	full, empty := s.file("full.conf", "a = hinv.ncpu\n"), s.file("empty.conf", "")
+	full, empty := s.file("full.conf", "a = hinv.ncpu\n"), s.file("empty.conf", "# none\n")
 	for _, path := range []string{full, empty} {
 		for _, archive := range []string{"nosuch", s.dir, filepath.Join(s.dir, "*")} {
 			out, errs := s.fails("check", "-a", archive, path)

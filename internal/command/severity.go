@@ -29,8 +29,8 @@ func fileCodes() []string {
 	return []string{
 		codeReplaced, "replaced-text", "extra-text", "invalid-text", "continued-comment", "control-line",
 		definitions.CodeControlOption,
-		"ignored-nothing", codeNoCode, "more-problems", "group-writable", "linked-directory", "not-regular", "left-out",
-		"unread",
+		"ignored-nothing", "masks-nothing", codeNoCode, "more-problems", "group-writable", "linked-directory",
+		"not-regular", "left-out", "unread",
 	}
 }
 

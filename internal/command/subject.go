@@ -214,7 +214,7 @@ func (t *invocation) showSimilar(ctx context.Context, a *query, s subject) {
 	for _, name := range definitions.MissingMetrics(definitions.WithUsed(a.named, s.def), a.Catalog()) {
 		if meant := a.collector.Similar(ctx, name); meant != "" {
 			t.complain(fmt.Errorf("%s does not exist %s; did you mean %s?", name, a.collector.Where(), meant))
-		} else if name == s.text && s.malformed == nil {
+		} else if name == s.text && s.malformed == nil && a.language.Masked[derived.ShortName(name)] == "" {
 			t.complain(fmt.Errorf("no file that was read defines %s: name its file with -c", derived.ShortName(name)))
 		}
 	}

@@ -43,6 +43,7 @@ func (f Reader) Read() Parsed {
 		known[d.Name] = d.Definition
 	}
 	var r Parsed
+	parsed := map[*config.Definition]*derived.Definition{}
 	accept := func(d *config.Definition) error {
 		p := known[d.Name]
 		if p == nil || p.Text != d.Expr {
@@ -51,7 +52,7 @@ func (f Reader) Read() Parsed {
 				return err
 			}
 		}
-		known[p.Name] = p
+		known[p.Name], parsed[d] = p, p
 		return nil
 	}
 	loading := config.LoadOptions{Accept: accept, DisplayName: f.Called, AgentUser: f.User}
@@ -61,18 +62,22 @@ func (f Reader) Read() Parsed {
 	}
 	r.Loaded = loading.Load(paths)
 	r.applyControls(f.Conf.InDomConfig)
+	r.Language.Masked = make(map[string]string, len(r.Masked))
+	for name, at := range r.Masked {
+		r.Language.Masked[name] = at.String()
+	}
 	r.All = make([]served.Definition, 0, len(r.Definitions))
 	for _, d := range r.Definitions {
-		parsed, place := known[d.Name], d.ExprLocation // of several with this name, the last counts
+		p, place := parsed[d], d.ExprLocation
 		r.All = append(r.All, served.Definition{
-			Definition: parsed,
+			Definition: p,
 			OneLine:    d.OneLine,
 			Help:       d.Help,
 			File:       d.Pos.File,
 			Line:       d.Pos.Line,
 			Secret:     d.Secret,
 			Explain: func(offset int, msg string) string {
-				at := place.Problem(parsed.Text, offset)
+				at := place.Problem(p.Text, offset)
 				return config.Printable(msg) + "\n" + at.Pos.String() + "\n" + at.Line + "\n" + at.Caret
 			},
 		})

@@ -1,0 +1,169 @@
+package config
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestMasks(t *testing.T) {
+	const nothing = "empty, and masks nothing: no directory before this one has a file of this name"
+	for _, row := range []struct {
+		name   string
+		files  map[string]string
+		paths  []string // "": shipped, own
+		want   []string // as located returns it
+		masked map[string]string
+	}{
+		{
+			"an empty file",
+			map[string]string{"shipped/a": "a = 1", "shipped/b": "b = 1", "own/a": ""},
+			nil,
+			[]string{"shipped/b b=1"},
+			map[string]string{"a": "own/a"},
+		},
+		{
+			"a link to the null device",
+			map[string]string{"shipped/a": "a = 1", "shipped/b": "b = 1", "own/a": "->/dev/null"},
+			nil,
+			[]string{"shipped/b b=1"},
+			map[string]string{"a": "own/a"},
+		},
+		{
+			"with all that the file says",
+			map[string]string{"shipped/a": "a = 1\nb c\nd(oneline) = x\n#control e=f\na = 2", "own/a": ""},
+			nil, nil,
+			map[string]string{"a": "own/a"},
+		},
+		{
+			"files in a folder",
+			map[string]string{"shipped/a/b": "a = 1", "shipped/b": "b = 1", "own/a/b": ""},
+			nil,
+			[]string{"shipped/b b=1"},
+			map[string]string{"a": "own/a/b"},
+		},
+		{
+			"an earlier definition is no longer replaced",
+			map[string]string{"1/a": "a = 1", "2/b": "a = 2", "3/b": ""},
+			[]string{"1", "2", "3"},
+			[]string{"1/a a=1", "2/b:1:1 note: replaces the definition at 1/a:1:1"}[:1],
+			map[string]string{},
+		},
+		{
+			"a definition",
+			map[string]string{"shipped/a": "a = 1\nb = 1\nb(oneline) = x", "own/x": "# pmdaderived:mask b"},
+			nil,
+			[]string{"shipped/a a=1"},
+			map[string]string{"b": "own/x:1:20"},
+		},
+		{
+			"a subtree, as clients name it, and another one",
+			map[string]string{
+				"shipped/a": "a.b = 1\na.b.c = 1\na.bc = 1\nd = 1\ne = 1",
+				"own/x":     "\n#\tpmdaderived:mask derived.a.b,d e",
+			},
+			nil,
+			[]string{"shipped/a a.bc=1"},
+			map[string]string{"a.b": "own/x:2:20", "a.b.c": "own/x:2:20", "d": "own/x:2:32", "e": "own/x:2:34"},
+		},
+		{
+			"with its mistakes",
+			map[string]string{"shipped/a": "b(oneline) = x\nb = 1\nb = 2\nc = 1", "own/x": "# pmdaderived:mask b"},
+			nil,
+			[]string{"shipped/a c=1"},
+			map[string]string{"b": "own/x:1:20"},
+		},
+		{
+			"a definition of one's own instead",
+			map[string]string{"shipped/a": "a = 1", "own/x": "# pmdaderived:mask a\na = 2"},
+			nil,
+			[]string{"own/x a=2", "own/x:2:1 note: replaces the definition at shipped/a:1:1"},
+			map[string]string{},
+		},
+		{
+			"not what is in the same directory",
+			map[string]string{"shipped/z": "z = 1", "own/a": "a = 1", "own/b": "# pmdaderived:mask a\nb = 1", "own/c": "# pmdaderived:mask b"},
+			nil,
+			[]string{
+				"shipped/z z=1", "own/a a=1", "own/b b=1",
+				"own/b:1:20 warning: masks nothing: no directory before this one has a definition a or below it",
+				"own/c:1:20 warning: masks nothing: no directory before this one has a definition b or below it",
+			},
+			map[string]string{},
+		},
+		{
+			"not a file that the list names",
+			map[string]string{"a": "a = 1", "own/a": "->/dev/null", "own/b": "# pmdaderived:mask a"},
+			[]string{"a", "own"},
+			[]string{
+				"a a=1", "own/a warning: " + nothing,
+				"own/b:1:20 warning: masks nothing: no directory before this one has a definition a or below it",
+			},
+			map[string]string{},
+		},
+		{
+			"nothing",
+			map[string]string{"shipped/a": "a = 1", "own/b": "->/dev/null", "own/c": "", "own/d": "# pmdaderived:mask\n# pmdaderived:mask /a"},
+			nil,
+			[]string{
+				"shipped/a a=1",
+				"own/d:1:19 warning: no name follows pmdaderived:mask",
+				"own/d:2:20 warning: masks nothing: no directory before this one has a definition /a or below it",
+				"own/b warning: " + nothing, "own/c note: " + nothing,
+			},
+			map[string]string{},
+		},
+		{
+			"the first directory has nothing to mask",
+			map[string]string{"shipped/a": "", "shipped/b": "->/dev/null", "own/b": "b = 1"},
+			nil,
+			[]string{"own/b b=1"},
+			nil,
+		},
+		{
+			"another comment",
+			map[string]string{"shipped/a": "a = 1", "own/b": "# pmdaderived:masks a\n# mask a"},
+			nil,
+			[]string{"shipped/a a=1"},
+			nil,
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			inTree(t, row.files)
+			if row.paths == nil {
+				row.paths = []string{"shipped", "own/"}
+			}
+			loaded := Load(row.paths, nil)
+			assert.Equal(t, row.want, located(loaded))
+			var masked map[string]string
+			if loaded.Masked != nil {
+				masked = map[string]string{}
+			}
+			for name, at := range loaded.Masked {
+				masked[name] = at.String()
+			}
+			assert.Equal(t, row.masked, masked)
+			assert.Equal(t, loaded.state().digest, scanFiles(row.paths).digest, "a watcher would report changes for ever")
+		})
+	}
+}
+
+// An entry of another user in a directory that everyone can write to masks nothing, whatever it leads to.
+func TestOthersCannotMask(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to make files of another user")
+	}
+	d := newTree(t, map[string]string{"shipped/a": "a = 1\nb = 1\n", "own/a": "->/dev/null", "own/b": "# pmdaderived:mask b"})
+	d.chmod("own", 0o777|os.ModeSticky)
+	for _, name := range []string{"a", "b"} {
+		require.NoError(t, os.Lchown(d.dir+"/own/"+name, 1, 1))
+	}
+	loaded := Load([]string{d.dir + "/shipped", d.dir + "/own"}, nil)
+	assert.Len(t, loaded.Definitions, 2)
+	assert.Nil(t, loaded.Masked)
+	require.NoError(t, os.Lchown(d.dir+"/own/a", 0, 0))
+	loaded = Load([]string{d.dir + "/shipped", d.dir + "/own"}, nil)
+	assert.Empty(t, loaded.Definitions, loaded.Problems)
+}
