@@ -101,7 +101,7 @@ func (o *options) usage(w io.Writer) error {
 		call += fmt.Sprintf("  %-22s%s\n", c.Name+" "+c.Operands, c.Help)
 	}
 	return commandline.Usage(w, o.flags, call+"\nWithout a sub-command the program is the agent. pmcd starts it with "+
-		"these options.\n")
+		"these options.\n", "eval 'rate(disk.all.total)'")
 }
 
 // printProgramUsage writes the usage text, which does not depend on the host.

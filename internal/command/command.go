@@ -43,7 +43,7 @@ type invocation struct {
 }
 
 // Summary describes a sub-command in the usage text of the program.
-type Summary struct{ Name, Operands, Help string }
+type Summary struct{ Name, Operands, Help, Example string }
 
 // subCommand is a sub-command with its function.
 type subCommand struct {
@@ -53,15 +53,29 @@ type subCommand struct {
 
 func subCommands() []subCommand {
 	return []subCommand{
-		{Summary{"check", "[PATH]...", "look for mistakes in definition files"}, runCheck},
-		{Summary{"explain", "NAME|EXPR...", "show the metadata of every part of an expression"}, runExplain},
-		{Summary{"eval", "NAME|EXPR...", "compute metrics, without the agent"}, runEval},
-		{Summary{"test", "FILE|DIR...", "run unit tests of definitions"}, runTest},
+		{Summary{"check", "[PATH]...", "look for mistakes in definition files", "check site.conf"}, runCheck},
 		{
-			Summary{"replay", "OUT [NAME]...", "write an archive of derived metrics, computed from another archive"},
+			Summary{
+				"explain", "NAME|EXPR...", "show the metadata of every part of an expression",
+				"explain 'rate(disk.all.total)'",
+			},
+			runExplain,
+		},
+		{
+			Summary{
+				"eval", "NAME|EXPR...", "compute metrics, without the agent", "eval -t 5 -s 3 'rate(disk.all.total)'",
+			},
+			runEval,
+		},
+		{Summary{"test", "FILE|DIR...", "run unit tests of definitions", "test site.test"}, runTest},
+		{
+			Summary{
+				"replay", "OUT [NAME]...", "write an archive of derived metrics, computed from another archive",
+				"replay -a incident -c site.conf out",
+			},
 			runReplay,
 		},
-		{Summary{"help", "[COMMAND]", "show help for a sub-command, or this list"}, runHelp},
+		{Summary{"help", "[COMMAND]", "show help for a sub-command, or this list", "help eval"}, runHelp},
 	}
 }
 
@@ -144,7 +158,8 @@ func (t *invocation) parse(args []string) (rest []string, exit int, done bool) {
 	case errors.Is(err, pflag.ErrHelp):
 		call := strings.TrimSpace(commandline.Name + " " + t.Name + " [options] " + t.Operands)
 		// t.stdout remembers the error
-		_ = commandline.Usage(t.stdout, t.flags, call+"\n\n"+strings.ToUpper(t.Help[:1])+t.Help[1:]+".\n")
+		_ = commandline.Usage(t.stdout, t.flags, call+"\n\n"+strings.ToUpper(t.Help[:1])+t.Help[1:]+".\n",
+			t.Example)
 		return nil, commandline.ExitOK, true
 	case err != nil:
 		return nil, t.usageError(err), true

@@ -59,8 +59,8 @@ func names(f *pflag.Flag) string {
 // helpColumn is the column in which the usage text explains an option, as in PCP's own programs.
 const helpColumn = 24
 
-// Usage writes a usage text. call says how the command is called.
-func Usage(w io.Writer, flags *pflag.FlagSet, call string) error {
+// Usage writes a usage text. call says how the command is called, example has the arguments of an example.
+func Usage(w io.Writer, flags *pflag.FlagSet, call, example string) error {
 	var b strings.Builder
 	b.WriteString("Usage: " + call + "\nOptions:\n")
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -86,6 +86,7 @@ func Usage(w io.Writer, flags *pflag.FlagSet, call string) error {
 		}
 		fmt.Fprintf(&b, "%-*s%s\n", helpColumn, head, help)
 	})
+	fmt.Fprintf(&b, "\nExample: %s %s\nThe language of definitions: man 5 %[1]s\n", Name, example)
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -5,10 +5,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"pmdaderived/internal/command"
+	"pmdaderived/internal/commandline"
 )
 
 // A command that needs no PCP prints nothing about its absence.
@@ -63,4 +68,21 @@ func TestPCPConfReported(t *testing.T) {
 	exit := run(t.Context(), args, environment("PCP_CONF", path), nil, &out, &errs)
 	assert.Equal(t, 1, exit)
 	assert.Contains(t, errs.String(), "pmdaderived eval: PCP configuration: open "+path+": no such file or directory\n")
+}
+
+// The help of each command ends with an example that the command line takes, and names the page of the language.
+func TestHelpExamples(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS("../../examples")))
+	t.Chdir(dir)
+	for _, c := range append(command.Summaries(), command.Summary{}) {
+		t.Run(c.Name, func(t *testing.T) {
+			out, _, _ := execute(t, append(strings.Fields(c.Name), "--help")...)
+			match := regexp.MustCompile(`\n\nExample: pmdaderived (.*)\n.*: man 5 pmdaderived\n$`).FindStringSubmatch(out)
+			require.NotNil(t, match, out)
+			assert.True(t, strings.HasPrefix(match[1], c.Name), match[1])
+			_, errs, exit := execute(t, strings.Fields(strings.ReplaceAll(match[1], "'", ""))...)
+			assert.NotEqual(t, commandline.ExitUsage, exit, errs)
+		})
+	}
 }
