@@ -32,11 +32,8 @@ func runEval(ctx context.Context, t *invocation, args []string) int {
 	t.flags.FuncP("samples", "s", "print `NUM` samples; 0: until interrupted; default: 1, with -a all",
 		samplesOption(&samples))
 	t.intervalOption(&pause, "`TIME` between samples; default: 1s, with -a the interval of the records")
-	t.flags.FuncP("output", "o", "`FORM` of the samples of an archive: text, csv or json",
-		commandline.Choice(func(word string) {
-			form = word
-			t.archive.onlyArchive = cmp.Or(t.archive.onlyArchive, "-o")
-		}, formText, formCSV, formJSON))
+	t.flags.FuncP("output", "o", "print a line for each sample, in this `FORM`: text, csv or json",
+		commandline.Choice(func(word string) { form = word }, formText, formCSV, formJSON))
 	a, exit := t.openQuery(ctx, args)
 	if a == nil {
 		return exit
@@ -66,7 +63,7 @@ func runEval(ctx context.Context, t *invocation, args []string) int {
 			if samples < 0 {
 				samples = 1
 			}
-			err = e.sampleLive(ctx, samples, pause)
+			err = e.sampleLive(ctx, samples, pause, form)
 		}
 		if err != nil {
 			return t.fail(err)
@@ -95,7 +92,7 @@ type evaluation struct {
 	session *session.Session
 	metrics []namedMetric
 	failed  bool           // there was an error
-	zone    *time.Location // of the times that are printed; nil: none are
+	zone    *time.Location // of the times that are printed
 
 	nonFinite bool // infinite values and NaN are printed
 }
@@ -115,9 +112,9 @@ func (e *evaluation) watch() {
 	e.session.Watch(watched...)
 }
 
-// sampleLive takes samples, and prints them once the history is complete. samples is the number to print; 0 means until
-// interrupted.
-func (e *evaluation) sampleLive(ctx context.Context, samples int, pause time.Duration) error {
+// sampleLive takes samples, and prints them once the history is complete: several, or those of a form, as rows. samples
+// is the number to print; 0 means until interrupted.
+func (e *evaluation) sampleLive(ctx context.Context, samples int, pause time.Duration, form string) error {
 	if err := e.fillWindows(ctx); err != nil {
 		return err
 	}
@@ -126,13 +123,16 @@ func (e *evaluation) sampleLive(ctx context.Context, samples int, pause time.Dur
 	if samples == 0 {
 		all = math.MaxInt
 	}
-	if samples != 1 {
+	row := func(time.Time) error { e.printSample(); return nil }
+	if samples != 1 || form != "" {
 		e.zone = e.localZone()
+		row = e.rows().inForm(form)
 	}
-	return takeSamples(ctx, e.session, all, pause, func(n int) {
-		if n >= before {
-			e.printSample()
+	return takeSamples(ctx, e.session, all, pause, func(n int) error {
+		if n < before {
+			return nil
 		}
+		return row(e.session.Time())
 	})
 }
 
@@ -158,7 +158,7 @@ func (e *evaluation) fillWindows(ctx context.Context) error {
 
 // takeSamples takes samples, a pause apart, and calls taken after each.
 func takeSamples(
-	ctx context.Context, session *session.Session, samples int, pause time.Duration, taken func(n int),
+	ctx context.Context, session *session.Session, samples int, pause time.Duration, taken func(n int) error,
 ) error {
 	next := time.Now()
 	for n := range samples {
@@ -173,16 +173,15 @@ func takeSamples(
 		if err := session.Sample(ctx, time.Now()); err != nil {
 			return err
 		}
-		taken(n)
+		if err := taken(n); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// printSample prints the newest sample as pminfo does. With several samples it prints the time first.
+// printSample prints the newest sample as pminfo does.
 func (e *evaluation) printSample() {
-	if e.zone != nil {
-		fmt.Fprintf(e.stdout, "\n%s\n", e.session.Time().In(e.zone).Format("15:04:05.000"))
-	}
 	for _, s := range e.metrics {
 		fmt.Fprintf(e.stdout, "\n%s\n", oneLine(s.name))
 		v := e.session.Value(s.metric)

@@ -2,8 +2,8 @@ package command
 
 import (
 	"context"
+	"fmt"
 	"math"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -55,9 +55,88 @@ hinv.ncpu
 
 func TestEvalSamples(t *testing.T) {
 	s := newSite(t)
+	s.zone = "UTC"
 	s.tickAtFetches()
-	out := s.succeeds("eval", "-s", "3", "-t", "20ms", "sum(rate(disk.dev.total))")
-	assert.Regexp(t, regexp.MustCompile(`^(\n\d\d:\d\d:\d\d\.\d{3}\n\nsum\(rate\(disk.dev.total\)\)\n    value 30\n){3}$`), out)
+	start := s.collector.Time.UTC()
+	for _, row := range []struct{ name, options, want string }{
+		{"rows", "-s 2", `
+                         rate(disk.dev.total)  rate(disk.dev.total)   hinv.ncpu
+                                          sda                   sdb
+TIME2                    10                    20           2
+TIME3                    10                    20           2
+`},
+		{"one row", "-o text", `
+                         rate(disk.dev.total)  rate(disk.dev.total)   hinv.ncpu
+                                          sda                   sdb
+TIME2                    10                    20           2
+`},
+		{"csv", "-s 2 -o csv", `
+Time,rate(disk.dev.total)-sda,rate(disk.dev.total)-sdb,hinv.ncpu
+TIME2,10,20,2
+TIME3,10,20,2
+`},
+		{"one row of csv", "-o csv", `
+Time,rate(disk.dev.total)-sda,rate(disk.dev.total)-sdb,hinv.ncpu
+TIME2,10,20,2
+`},
+		{"json", "-o json", `
+{"time":"JSON2","values":{"hinv.ncpu":2,"rate(disk.dev.total)":{"sda":10,"sdb":20}}}
+`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s.collector.Update(func() { s.collector.Time = start })
+			out := s.succeeds(append(strings.Fields("eval -t 20ms "+row.options), "rate(disk.dev.total)", "hinv.ncpu")...)
+			for i := range 4 {
+				at := start.Add(time.Duration(i) * time.Second)
+				row.want = strings.NewReplacer(fmt.Sprint("TIME", i), at.Format(timeLayout),
+					fmt.Sprint("JSON", i), at.Format(time.RFC3339Nano)).Replace(row.want)
+			}
+			assert.Equal(t, strings.TrimPrefix(row.want, "\n"), out)
+		})
+	}
+}
+
+// CSV has the columns of its first sample. Instances that come later are told, and the other forms have them.
+func TestEvalOfNewInstances(t *testing.T) {
+	for form, want := range map[string]string{
+		"csv": "^Time,proc.memory.rss-000001 /sbin/init\n[^,]*,4096\n[^,]*,4096\n$",
+		"text": `^ +proc.memory.rss\n +000001 /sbin/init\n.* 4096\n\n` +
+			` +proc.memory.rss +proc.memory.rss\n +000001 /sbin/init .* -A\n.* 4096 +1024\n$`,
+		"json": `^.*\n{.*"000812 /usr/libexec/pcp/bin/pmcd -A":1024}}}\n$`,
+	} {
+		t.Run(form, func(t *testing.T) {
+			s := newSite(t)
+			c := s.collector
+			for i := range c.Metrics {
+				if m := &c.Metrics[i]; m.Name == "proc.memory.rss" {
+					all := m.Values
+					m.Values = all[:1]
+					fetches := 0
+					c.OnFetch = func() {
+						if fetches++; fetches == 2 {
+							m.Values = all
+						}
+					}
+				}
+			}
+			out, errs, exit := s.run("eval", "-s", "2", "-t", "1ms", "-o", form, "proc.memory.rss")
+			assert.Equal(t, commandline.ExitOK, exit)
+			assert.Regexp(t, want, out)
+			if form == "csv" {
+				assert.Equal(t, "pmdaderived eval: 000812 /usr/libexec/pcp/bin/pmcd -A and other instances that come later "+
+					"have no column; -o json prints them\n", errs)
+			}
+		})
+	}
+}
+
+// A row has no place for an error. It is told once.
+func TestEvalErrorsInRows(t *testing.T) {
+	s := newSite(t)
+	s.collector.Update(func() { s.collector.Metrics[0].Code = pdu.ErrAgain })
+	out, errs := s.fails("eval", "-s", "2", "-t", "1ms", "kernel.all.load")
+	assert.Equal(t, 2, strings.Count(out, "N/A\n"), out)
+	assert.Equal(t, "pmdaderived eval: kernel.all.load: Try again. Information not currently available\n", errs)
 }
 
 // Without an end it goes on until a signal ends it. It has failed then, because a script cannot know who sent that.
@@ -73,7 +152,7 @@ func TestEvalUntilInterrupted(t *testing.T) {
 	exit, _ := program.Run(ctx, []string{"eval", "-s", "0", "-t", "1ms", "hinv.ncpu"})
 	assert.Equal(t, commandline.ExitFailure, exit)
 	assert.Equal(t, "pmdaderived eval: interrupted\n", errs.String())
-	assert.GreaterOrEqual(t, strings.Count(w.String(), "value 2\n"), 3)
+	assert.GreaterOrEqual(t, strings.Count(w.String(), " 2\n"), 3)
 }
 
 // cancelling ends the run after the third sample.
@@ -84,7 +163,7 @@ type cancelling struct {
 
 func (c *cancelling) Write(p []byte) (int, error) {
 	n, err := c.Builder.Write(p)
-	if strings.Count(c.String(), "value 2\n") == 3 {
+	if strings.Count(c.String(), " 2\n") == 3 {
 		c.cancel()
 	}
 	return n, err

@@ -103,7 +103,7 @@ func (r *recorder) takeSamples(ctx context.Context, c *collector.Collector) erro
 	if c.Archive != nil {
 		err = r.playArchive(ctx, c.Archive)
 	} else {
-		err = takeSamples(ctx, r.session, r.samples, r.pause, func(int) { r.addSample() })
+		err = takeSamples(ctx, r.session, r.samples, r.pause, func(int) error { r.addSample(); return nil })
 	}
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Output formats of eval for archives.
+// Output formats of eval.
 const (
 	formText = "text"
 	formCSV  = "csv"
@@ -30,17 +30,9 @@ const absent = "N/A"
 
 // sampleArchive prints a line for each sample of an archive. samples is the largest number of samples, 0 for all.
 func (e *evaluation) sampleArchive(ctx context.Context, p *collector.Archive, samples int, form string) error {
-	rows := &rows{
-		evaluation: e, played: p, indexes: map[column]int{}, hadValues: make([]bool, len(e.metrics)),
-		lastCode: make([]pdu.Code, len(e.metrics)),
-	}
-	row := rows.text
-	switch form {
-	case formCSV:
-		row = rows.csv
-	case formJSON:
-		row = rows.json
-	}
+	e.zone = p.Zone
+	rows := e.rows()
+	rows.played = p
 	progress := e.progress(p.Window.Origin, p.Window.End)
 	defer progress.clear()
 	o := e.playerOptions(p, progress)
@@ -66,7 +58,7 @@ func (e *evaluation) sampleArchive(ctx context.Context, p *collector.Archive, sa
 		e.watch()
 		o.Damaged = nil // the first pass has warned
 	}
-	err := play(row)
+	err := play(rows.inForm(form))
 	progress.clear()
 	rows.reportEmpty()
 	return err
@@ -75,14 +67,35 @@ func (e *evaluation) sampleArchive(ctx context.Context, p *collector.Archive, sa
 // rows prints samples, one per line.
 type rows struct {
 	*evaluation
-	played      *collector.Archive
+	played      *collector.Archive // nil: the samples are of a pmcd
 	columns     []column
 	indexes     map[column]int // in columns
 	widths      []int          // nil: the next line needs a head
 	headPrinted bool
+	leftOut     bool       // instances without a column have been reported
 	hadValues   []bool     // by metric: there has been a value
 	lastCode    []pdu.Code // by metric: the last error
 }
+
+func (e *evaluation) rows() *rows {
+	return &rows{
+		evaluation: e, indexes: map[column]int{}, hadValues: make([]bool, len(e.metrics)),
+		lastCode: make([]pdu.Code, len(e.metrics)),
+	}
+}
+
+// inForm returns the function that prints the newest sample.
+func (r *rows) inForm(form string) func(at time.Time) error {
+	switch form {
+	case formCSV:
+		return r.csv
+	case formJSON:
+		return r.json
+	}
+	return r.text
+}
+
+func (r *rows) formatTime(t time.Time) string { return t.In(r.zone).Format(timeLayout) }
 
 // column is an instance of a metric in the output.
 type column struct {
@@ -98,10 +111,14 @@ func (r *rows) eachValue(each func(c column, v *derived.Vector, i int)) {
 			v = v.OnlyFinite()
 		}
 		if v.Code < 0 {
+			if r.played == nil && v.Code != r.lastCode[k] { // of an archive reportEmpty tells it
+				r.failed = true
+				r.complain(fmt.Errorf("%s: %w", oneLine(s.name), v.Code))
+			}
 			r.lastCode[k] = v.Code
 			continue
 		}
-		for i := range v.Len() {
+		for _, i := range inOrder(s.metric, v) {
 			r.hadValues[k] = true
 			each(column{k, v.At(i)}, v, i)
 		}
@@ -142,17 +159,22 @@ func (r *rows) instanceName(d pdu.InDom, id pdu.Inst) string {
 	if name, ok := r.session.InstanceName(d, id); ok {
 		return name
 	}
-	if all, err := r.played.AllInstances(d); err == nil { // it existed at another time
-		for _, one := range all {
-			if one.ID == id {
-				return one.Name
+	if r.played != nil {
+		if all, err := r.played.AllInstances(d); err == nil { // it existed at another time
+			for _, one := range all {
+				if one.ID == id {
+					return one.Name
+				}
 			}
 		}
 	}
 	return "instance " + strconv.FormatUint(uint64(uint32(id)), 10)
 }
 
-const timeColumn = len("2006-01-02 15:04:05.000")
+const (
+	timeLayout = "2006-01-02 15:04:05.000"
+	timeColumn = len(timeLayout)
+)
 
 // text prints a sample as columns. It prints a head first if there are new columns.
 func (r *rows) text(at time.Time) error {
@@ -172,7 +194,7 @@ func (r *rows) text(at time.Time) error {
 		r.textHead()
 	}
 	var line strings.Builder
-	line.WriteString(r.played.FormatTime(at))
+	line.WriteString(r.formatTime(at))
 	for i, c := range r.columns {
 		cell, ok := cells[c]
 		if !ok {
@@ -256,6 +278,7 @@ func plainText(v *derived.Vector, i int) string {
 
 // csvHead prints the first line of CSV.
 func (r *rows) csvHead() {
+	r.headPrinted = true
 	for k := range r.metrics {
 		if !r.hadValues[k] {
 			r.addColumn(column{k, pdu.NoInst})
@@ -278,10 +301,26 @@ func writeCSV(w io.Writer, record []string) {
 	csv.Flush()
 }
 
+// csv prints a sample. The columns are those of the first sample, unless they are known, as with pmrep.
 func (r *rows) csv(at time.Time) error {
+	if !r.headPrinted {
+		_ = r.addColumns(at)
+		r.csvHead()
+	}
 	record := make([]string, 1+len(r.columns))
-	record[0] = r.played.FormatTime(at)
-	r.eachValue(func(c column, v *derived.Vector, i int) { record[1+r.indexes[c]] = plainText(v, i) })
+	record[0] = r.formatTime(at)
+	left := ""
+	r.eachValue(func(c column, v *derived.Vector, i int) {
+		if k, ok := r.indexes[c]; ok {
+			record[1+k] = plainText(v, i)
+		} else {
+			left = r.instance(c)
+		}
+	})
+	if left != "" && !r.leftOut {
+		r.leftOut = true
+		r.complain(fmt.Errorf("%s and other instances that come later have no column; -o json prints them", left))
+	}
 	writeCSV(r.stdout, record)
 	return nil
 }
@@ -305,7 +344,7 @@ func (r *rows) json(at time.Time) error {
 	line, err := json.Marshal(struct {
 		Time   string         `json:"time"`
 		Values map[string]any `json:"values"`
-	}{at.In(r.played.Zone).Format(time.RFC3339Nano), values})
+	}{at.In(r.zone).Format(time.RFC3339Nano), values})
 	if err == nil {
 		_, _ = r.stdout.Write(append(line, '\n')) // r.stdout remembers the error
 	}
