@@ -143,8 +143,11 @@ func (t *invocation) connect(ctx context.Context) (*collector.Collector, error) 
 func (t *invocation) playerOptions(p *collector.Archive, progress *progress) replay.Options {
 	return replay.Options{
 		Start: p.Window.Origin, End: p.Window.End, Every: p.Every,
-		Read:    progress.recordRead,
-		Damaged: t.reportDamage,
+		Read: progress.recordRead,
+		Damaged: func(damage error) {
+			progress.clear()
+			t.reportDamage(damage)
+		},
 	}
 }
 
@@ -202,10 +205,10 @@ const (
 	progressEvery = 200 * time.Millisecond
 )
 
-// progress makes the progress of reading a part of an archive. It is not shown if stdout is the same terminal.
+// progress makes the progress of reading a part of an archive.
 func (t *invocation) progress(start, end time.Time) *progress {
 	p := &progress{start: start, end: end, passes: 1, began: time.Now()}
-	if t.stderr.isTerminal() && !t.stdout.isTerminal() {
+	if t.stderr.isTerminal() {
 		p.w = t.stderr.w
 	}
 	return p

@@ -35,6 +35,9 @@ func (e *evaluation) sampleArchive(ctx context.Context, p *collector.Archive, sa
 	rows.played = p
 	progress := e.progress(p.Window.Origin, p.Window.End)
 	defer progress.clear()
+	if e.stdout.isTerminal() {
+		progress.w = nil // rows would mix with it
+	}
 	o := e.playerOptions(p, progress)
 	play := func(row func(at time.Time) error) error {
 		n := 0
