@@ -11,6 +11,7 @@ import (
 const (
 	attrOneLine = "oneline"
 	attrHelp    = "helptext"
+	attrLabels  = "labels"
 )
 
 // readAttribute reads a line NAME(ATTR)=text. paren and equals are offsets in its text. It ignores the text between )
@@ -35,7 +36,8 @@ func (r *reader) readAttribute(l line, name string, start, paren, equals int) {
 		return
 	}
 	text := l.text[valueAt:]
-	if text[0] == '"' || text[0] == '\'' {
+	quoted := text[0] == '"' || text[0] == '\''
+	if quoted {
 		var ok bool
 		if text, ok = r.readQuoted(l, name, valueAt); !ok {
 			return
@@ -54,6 +56,8 @@ func (r *reader) readAttribute(l line, name string, start, paren, equals int) {
 	case attrOneLine:
 	case attrHelp:
 		given, at = &entry.definition.Help, &entry.help
+	case attrLabels:
+		given, at = &entry.definition.Labels, &entry.labels
 	default:
 		r.reportError(l, attrAt, name, "attribute (%s) is unknown for metric (%s)", Clip(attr), name)
 		return
@@ -68,6 +72,17 @@ func (r *reader) readAttribute(l line, name string, start, paren, equals int) {
 		if p.Severity == Error {
 			return
 		}
+	}
+	if attr == attrLabels {
+		var err error
+		if text, err = ParseLabels(text); err != nil {
+			if !quoted { // in quotes a byte of the text can be anywhere, because of escapes
+				valueAt += Offset(err)
+			}
+			r.reportProblem(l, valueAt, &Problem{Msg: err.Error(), Name: name, Err: err})
+			return
+		}
+		entry.definition.LabelsPos = r.position(l, attrAt)
 	}
 	if *given != nil && **given != text {
 		r.reportProblem(l, attrAt, &Problem{

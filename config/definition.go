@@ -14,6 +14,11 @@ type Definition struct {
 	// OneLine and Help are the texts of the metric; nil: the files have none. A metric without Help shows OneLine instead.
 	OneLine, Help *string
 
+	// Labels are the labels of the metric, as [ParseLabels] returns them; nil: the files have none. LabelsPos is the
+	// position of the attribute.
+	Labels    *string
+	LabelsPos Position
+
 	// Ignored are the codes of problems that the author has silenced, in comments directly above the definition:
 	// "# pmdaderived:ignore CODE…".
 	Ignored []string

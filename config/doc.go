@@ -15,6 +15,7 @@
 //	line       = "#" … | "" | definition | attribute
 //	definition = NAME "=" expression
 //	attribute  = NAME "(" "oneline" | "helptext" ")" "=" text
+//	           | NAME "(" "labels" ")" "=" text, a JSON object: see [ParseLabels]
 //	control    = "#control" OPTION "=" VALUE
 //	silenced   = "# pmdaderived:ignore" CODE…
 //	mask       = "# pmdaderived:mask" NAME…
@@ -32,6 +33,7 @@
 //   - a carriage return before a newline is part of the line end, and a byte order mark at the
 //     beginning of a file is skipped
 //   - a name must not end in a dot
+//   - the attribute labels is new
 //   - a NUL byte is an error; to libpcp it ends the line
 //   - a name defined again by a later file replaces the earlier definition; libpcp keeps the
 //     first of all. Within one file the first stays here too.

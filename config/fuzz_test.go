@@ -55,7 +55,7 @@ func FuzzRead(f *testing.F) {
 		var plain strings.Builder
 		for _, d := range loaded.Definitions {
 			plain.WriteString(d.Name + " = " + d.Expr + " \n")
-			for attr, text := range map[string]*string{attrOneLine: d.OneLine, attrHelp: d.Help} {
+			for attr, text := range map[string]*string{attrOneLine: d.OneLine, attrHelp: d.Help, attrLabels: d.Labels} {
 				if text != nil {
 					plain.WriteString(d.Name + "(" + attr + ") = \"\\\n" + escape(*text) + "\"\n")
 				}
@@ -68,6 +68,7 @@ func FuzzRead(f *testing.F) {
 			require.Equal(t, d.Expr+" ", again.Definitions[i].Expr)
 			require.Equal(t, d.OneLine, again.Definitions[i].OneLine)
 			require.Equal(t, d.Help, again.Definitions[i].Help)
+			require.Equal(t, d.Labels, again.Definitions[i].Labels)
 		}
 	})
 }

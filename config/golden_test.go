@@ -66,6 +66,9 @@ func report(l Loaded) string {
 		if d.Help != nil {
 			fmt.Fprintf(&b, "  helptext %q\n", *d.Help)
 		}
+		if d.Labels != nil {
+			fmt.Fprintf(&b, "  labels   %s\n", *d.Labels)
+		}
 	}
 	for _, c := range l.Controls {
 		fmt.Fprintf(&b, "%s: control %s = %q\n", c.Pos, c.Option, c.Value)

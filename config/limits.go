@@ -10,6 +10,8 @@ const (
 	MaxContinuations = 10_000   // physical lines that continue one line
 	MaxDefinitions   = 100_000  // definitions of a load
 	MaxProblems      = 10_000   // problems reported per file
+	MaxLabels        = 200      // labels of a definition
+	MaxLabelText     = 32 << 10 // bytes of these labels as JSON
 	maxShown         = 2000     // bytes of a source line in a message
 	maxNames         = 10       // names in a message
 	maxOthers        = 100      // entries of other users that are reported per directory

@@ -91,9 +91,9 @@ func newLoader(o LoadOptions) *loader {
 
 // namedDefinition is the last definition of a name, with the file that it and its texts come from.
 type namedDefinition struct {
-	definition    *Definition
-	generation    int
-	oneLine, help origin
+	definition            *Definition
+	generation            int
+	oneLine, help, labels origin
 }
 
 type origin struct {

@@ -402,6 +402,21 @@ func TestTextsAcrossFiles(t *testing.T) {
 			},
 		},
 		{
+			"a later file replaces labels", "a = 1\na(labels) = {\"x\":1}", "a(labels) = {\"y\":1}",
+			[]string{"a=1", `a(labels)={"y":1} 1:3`, "1:3 note: replaces the text at 1:2:3"},
+		},
+		{
+			"the same labels replace nothing", "a = 1\na(labels) = {\"x\":1, \"y\":2}", "a(labels) = {\"y\":2,\"x\":1}",
+			[]string{"a=1", `a(labels)={"x":1,"y":2} 1:3`},
+		},
+		{
+			"wrong labels replace nothing", "a = 1\na(labels) = {\"x\":1}", "a(labels) = y",
+			[]string{
+				"a=1", `a(labels)={"x":1} 2:3`,
+				`1:13 error: labels are not a JSON object such as {"team": "db", "tier": 1}`,
+			},
+		},
+		{
 			"a later definition comes without the texts", "a = 1\na(oneline) = x", "a = 2",
 			[]string{"a=2", "1:1 note: replaces the definition at 1:1:1"},
 		},

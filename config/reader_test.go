@@ -29,6 +29,9 @@ func summary(l Loaded) []string {
 		if d.Help != nil {
 			s = append(s, d.Name+"(helptext)="+*d.Help)
 		}
+		if d.Labels != nil {
+			s = append(s, fmt.Sprintf("%s(labels)=%s %d:%d", d.Name, *d.Labels, d.LabelsPos.Line, d.LabelsPos.Column))
+		}
 	}
 	for _, p := range l.Problems {
 		s = append(s, fmt.Sprintf("%d:%d %s: %s", p.Pos.Line, p.Pos.Column, p.Severity, p.Msg))
@@ -133,6 +136,20 @@ func TestRead(t *testing.T) {
 		}},
 		{"unknown attribute", "a = 1\na( foo) = x\n", []string{"a=1", "2:4 error: attribute (foo) is unknown for metric (a)"}},
 		{"attributes know case", "a = 1\na(Oneline) = x\n", []string{"a=1", "2:3 error: attribute (Oneline) is unknown for metric (a)"}},
+		{"labels", "a = 1\n a (labels) = {\"team\": \"db\", \"b\": 1} \n", []string{"a=1", `a(labels)={"b":1,"team":"db"} 2:5`}},
+		{"labels on several lines", "a = 1\na(labels) = {\"b\": 1, \\\n  \"c\": 2}\n", []string{"a=1", `a(labels)={"b":1,"c":2} 2:3`}},
+		{"labels in quotes", "a = 1\na(labels) = '{\"b\": 1,\n\"c\": \"\\'\"}'\n", []string{"a=1", `a(labels)={"b":1,"c":"'"} 2:3`}},
+		{"wrong labels", "a = 1\na(labels) = {\"a\":1, \\\n \"b.c\": 2}\n", []string{
+			"a=1", `3:2 error: "b.c" is not a valid name of a label, which has letters, digits and underscores, and a letter first`,
+		}},
+		{"wrong labels in quotes", "a = 1\na(labels) = '\\\n{\"a\":1, \"a\": 2}'\n", []string{
+			"a=1", "2:13 error: duplicate label a",
+		}},
+		{"labels after wrong ones", "a = 1\na(labels) = {]\na(labels) = {}\na(labels) = {\"a\":1}\n", []string{
+			"a=1", "a(labels)={} 3:3",
+			`2:14 error: labels are not a JSON object such as {"team": "db", "tier": 1}`,
+			"4:3 error: duplicate value for attribute (labels) of metric (a)",
+		}},
 		{"text given twice", "a = 1\na(oneline) = \"\"\na(oneline) = y\n", []string{
 			"a=1", "a(oneline)=", "3:3 error: duplicate value for attribute (oneline) of metric (a)",
 		}},

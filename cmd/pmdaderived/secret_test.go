@@ -47,7 +47,8 @@ func (p *daemonProcess) told(names ...string) string {
 func TestSecretTextsAreNotShown(t *testing.T) {
 	const confidential = "confidential"
 	text := "ok = matchinst(/" + confidential + "1/, disk.dev.read)\nok(oneline) = " +
-		confidential + "2\nok(helptext) = " + confidential + "3\n" +
+		confidential + "2\nok(helptext) = " + confidential + "3\nok(labels) = {\"label\": \"" + confidential + "10\"}\n" +
+		"ok(labels) = {" + confidential + "11}\n" +
 		"bad = mkconst(1) + " + confidential + "4 +\n" + confidential + "5\nconstant = 1 + count(" +
 		confidential + ".six)\n#control " + confidential + "=7\n" +
 		"number = mkconst(42, units=" + confidential + ")\nwrong = mkconst(1, type=u32) + \"" +
@@ -63,7 +64,7 @@ func TestSecretTextsAreNotShown(t *testing.T) {
 		"derived.control.definition.error",
 		"derived.control.definition.expression", "derived.control.file.state", "derived.control.file.error")
 	assert.Contains(t, told, served.HiddenText)
-	assert.Contains(t, told, secret+":4: "+served.HiddenProblem)
+	assert.Contains(t, told, secret+":6: "+served.HiddenProblem)
 	assert.Contains(t, told, "derived.ok + derived.wrong", "others are shown")
 	require.NoError(t, p.to.Close())
 	assert.Equal(t, commandline.ExitOK, p.end(), p.log())

@@ -364,7 +364,7 @@ func TestDebugIsStored(t *testing.T) {
 	assert.Equal(t, []bool{true, false}, debug)
 }
 
-// A metric says which file defines it. That it comes from another one is announced.
+// A metric has a label with the file that defines it, and the labels of its definition. A change is announced.
 func TestLabels(t *testing.T) {
 	h := start(t, newCollector(t), confFile("/etc/one.conf", "a = up.load", "b = up.load")).bound()
 	a := h.id("derived.a")
@@ -390,8 +390,34 @@ func TestLabels(t *testing.T) {
 	})
 	assert.JSONEq(t, `{"derived_file":"/etc/two.conf"}`, require1(t, labels(uint32(a), pdu.LabelItem)).JSON)
 	assert.Equal(t, a, h.id("derived.a"))
-	r := pmdatest.As[*pdu.Result](h.pmcd, h.pmcd.Request(&pdu.Fetch{PMIDs: []pdu.PMID{a}}))
-	assert.EqualValues(t, pdu.ChangeLabels, r.Sec)
+	announced := func() int64 {
+		return int64(pmdatest.As[*pdu.Result](h.pmcd, h.pmcd.Request(&pdu.Fetch{PMIDs: []pdu.PMID{a}})).Sec)
+	}
+	assert.EqualValues(t, pdu.ChangeLabels, announced())
+
+	// Labels of the definition are served beside the agent's, or in their place. A change is announced, once.
+	own := confFile("/etc/two.conf", "a = up.load", "b = up.load")
+	serve := func(labels string, secret bool) pdu.LabelSet {
+		c := own
+		c.Definitions = slices.Clone(own.Definitions)
+		c.Definitions[0].Labels, c.Definitions[0].Secret = &labels, secret
+		h.reload(c)
+		return require1(t, labelSets(h, uint32(a), pdu.LabelItem))
+	}
+	set = serve(`{"team":"d\"b","tier":1.50,"tuned":null}`, false)
+	assert.Equal(t, `{"derived_file":"/etc/two.conf","team":"d\"b","tier":1.50,"tuned":null}`, set.JSON)
+	assert.Equal(t, []pdu.LabelFlags{
+		pdu.LabelFlags(pdu.LabelItem) | pdu.LabelOptional, pdu.LabelFlags(pdu.LabelItem),
+		pdu.LabelFlags(pdu.LabelItem), pdu.LabelFlags(pdu.LabelItem),
+	}, []pdu.LabelFlags{set.Labels[0].Flags, set.Labels[1].Flags, set.Labels[2].Flags, set.Labels[3].Flags})
+	assert.EqualValues(t, pdu.ChangeLabels, announced())
+	serve(`{"team":"d\"b","tier":1.50,"tuned":null}`, false)
+	assert.Zero(t, announced())
+	assert.Equal(t, `{"derived_file":"mine"}`, serve(`{"derived_file":"mine"}`, false).JSON)
+	assert.EqualValues(t, pdu.ChangeLabels, announced())
+	assert.Equal(t, `{"derived_file":"/etc/two.conf"}`, serve(`{"team":"db"}`, true).JSON, "not everyone can read the file")
+	assert.EqualValues(t, pdu.ChangeLabels, announced())
+	assert.JSONEq(t, `{"derived_file":"/etc/two.conf"}`, require1(t, labels(uint32(h.id("derived.b")), pdu.LabelItem)).JSON)
 }
 
 func labelSets(h *harness, ident uint32, kind pdu.LabelType) []pdu.LabelSet {

@@ -137,6 +137,23 @@ func (c *checkRun) continuedLines() (found []*config.Problem) {
 	return found
 }
 
+// ownLabels warns of labels, which no libpcp knows.
+func (c *checkRun) ownLabels() (found []*config.Problem) {
+	for _, d := range c.Definitions {
+		if d.Labels == nil || c.AllowedSupport(d.LabelsPos.File) >= syntax.Nowhere {
+			continue
+		}
+		p := &config.Problem{
+			Pos: d.LabelsPos, Severity: config.Warning, Code: string(lint.NotPortable), Name: d.Name,
+			Msg: "no libpcp supports the attribute labels: clients that compute the definition themselves report an error and " +
+				"have no labels",
+		}
+		p.Line, p.Caret = config.Excerpt(d.Name+"(labels) = "+*d.Labels, len(d.Name)+len("(")+1)
+		found = append(found, p)
+	}
+	return found
+}
+
 // problems returns all errors and warnings about the files that are checked, in the order of files and lines. h may be
 // nil. With all there is a problem for each shipped definition that waits for metrics, otherwise one for each file.
 func (c *checkRun) problems(ctx context.Context, h *lintHost, all bool) []*config.Problem {
@@ -183,7 +200,7 @@ func (c *checkRun) problems(ctx context.Context, h *lintHost, all bool) []*confi
 			found = append(found, p)
 		}
 	}
-	found = append(found, c.continuedLines()...)
+	found = slices.Concat(found, c.continuedLines(), c.ownLabels())
 	found = slices.DeleteFunc(found, func(p *config.Problem) bool { return !c.Concerns(p) })
 	for i, p := range found {
 		if p.Code == codeReplaced && !c.Shipped[p.Pos.File] && !c.Shipped[p.Replaced.File] {

@@ -88,7 +88,11 @@ func showHead(w io.Writer, s subject) {
 		fmt.Fprintf(w, "%s\n\n", oneLine(s.text))
 		return
 	}
-	fmt.Fprintf(w, "%s = %s\n    defined in %s\n\n", s.def.Name, oneLine(s.def.Text), s.source.Pos)
+	fmt.Fprintf(w, "%s = %s\n    defined in %s\n", s.def.Name, oneLine(s.def.Text), s.source.Pos)
+	if s.def.Labels != nil {
+		fmt.Fprintf(w, "    labels %s\n", *s.def.Labels)
+	}
+	fmt.Fprintln(w)
 }
 
 // maxDepth is the number of levels below an expression that explain prints at most.

@@ -131,8 +131,9 @@ func TestCheckPortable(t *testing.T) {
 	const text = "site.a = sqrt(hinv.ncpu)\nsite.b = hinv.ncpu > 1 ? mem.util.free : 0\nsite.c = site.a + 1\n" +
 		"site.d = defined(hinv.ncpu) ? hinv.ncpu : novalue()\nsite.e = hinv.ncpu > 1 ? hinv.ncpu : 0\n" +
 		"site.f = rescale(mkconst(1, units=\"power (W)\"), \"power (mW)\")\n" +
-		"site.g = hinv.ncpu \\\n+ 2\n"
-	ours := []string{"site.a = sqrt", "site.b = hinv.ncpu > 1 ? mem.util.free : 0", "site.c = site.a"}
+		"site.g = hinv.ncpu \\\n+ 2\nsite.g(labels) = {\"team\": \"db\"}\n"
+	const labels = "site.g(labels) = {\"team\":\"db\"}\n       ^"
+	ours := []string{"site.a = sqrt", "site.b = hinv.ncpu > 1 ? mem.util.free : 0", "site.c = site.a", labels}
 	seven := []string{"site.d = ", "site.f = ", "+ 2"}
 	told := func(args ...string) (found []string) {
 		out, _, _ := s.run(append([]string{"check", "--ignore=constant-expression"}, args...)...)
@@ -146,7 +147,7 @@ func TestCheckPortable(t *testing.T) {
 	path := s.file("site.conf", text)
 	assert.Empty(t, told(path))
 	assert.Equal(t, append(slices.Clone(ours), seven...), told("--portable", path))
-	assert.Equal(t, []string{"site.a = sqrt", "site.c = site.a", "site.d = ", "site.f = ", "+ 2"},
+	assert.Equal(t, []string{"site.a = sqrt", "site.c = site.a", labels, "site.d = ", "site.f = ", "+ 2"},
 		told("--portable", "--offline", path))
 
 	require.NoError(t, os.Remove(path))

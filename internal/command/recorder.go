@@ -161,9 +161,10 @@ func (r *recorder) addEntries() {
 			r.recording.Metrics = append(r.recording.Metrics, m)
 		}
 	}
+	labels := definitions.Labels(r.defs)
 	for _, d := range r.defs {
 		m, _ := r.session.Set().Lookup(d.Name)
-		made := unittest.Recorded{Name: d.Name, Desc: m.Desc, Err: m.Err}
+		made := unittest.Recorded{Name: d.Name, Desc: m.Desc, Err: m.Err, Labels: labels[d.Name]}
 		if writable(m.Desc) {
 			r.recording.Derived = append(r.recording.Derived, made)
 		}
@@ -229,7 +230,8 @@ func (r *recorder) verify(text []byte) int {
 	if len(problems) > 0 {
 		return r.fail(problems[0])
 	}
-	if failed := unittest.Run(r.language, definitions.Derived(r.defs), f.Tests[0]).String(); failed != "" {
+	result := unittest.Run(r.language, definitions.Derived(r.defs), definitions.Labels(r.defs), f.Tests[0])
+	if failed := result.String(); failed != "" {
 		return r.fail(fmt.Errorf("the recorded test does not pass:\n%s", failed))
 	}
 	return commandline.ExitOK

@@ -178,14 +178,14 @@ func (r *testRun) runFile(path string) {
 		return
 	}
 	byName := read.InFiles()
-	defs := definitions.Derived(read.All)
+	defs, labels := definitions.Derived(read.All), definitions.Labels(read.All)
 	suite := unittest.Suite{File: path}
 	for _, test := range f.Tests {
 		if r.titlePattern != nil && !r.titlePattern.MatchString(test.Name) {
 			continue
 		}
 		start := time.Now()
-		result := unittest.Run(read.Language, defs, test)
+		result := unittest.Run(read.Language, defs, labels, test)
 		took := time.Since(start)
 		explain(&result, &read)
 		for _, name := range test.Tested() {

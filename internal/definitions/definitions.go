@@ -73,6 +73,7 @@ func (f Reader) Read() Parsed {
 			Definition: p,
 			OneLine:    d.OneLine,
 			Help:       d.Help,
+			Labels:     d.Labels,
 			File:       d.Pos.File,
 			Line:       d.Pos.Line,
 			Secret:     d.Secret,
@@ -143,6 +144,17 @@ func Derived(defs []served.Definition) []*derived.Definition {
 		all[i] = d.Definition
 	}
 	return all
+}
+
+// Labels returns the labels of definitions, by name.
+func Labels(defs []served.Definition) map[string]string {
+	labels := make(map[string]string)
+	for _, d := range defs {
+		if d.Labels != nil {
+			labels[d.Name] = *d.Labels
+		}
+	}
+	return labels
 }
 
 // WithUsed returns defs and all definitions that they use, directly or not.

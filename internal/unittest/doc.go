@@ -20,7 +20,7 @@
 //	part     = "interval" TIME | "times" TIME… | "fetches" TIME… | metric | indom | label | "without" NAME…
 //	         | "given" NAME [ "[" INSTANCE "]" ] VALUES
 //	         | "expect" NAME [ "[" INSTANCE "]" ] VALUES
-//	         | "metadata" NAME TYPE SEMANTICS [ UNITS ] [ INDOM ]
+//	         | "metadata" NAME TYPE SEMANTICS [ UNITS ] [ INDOM ] [ LABELS ]
 //	         | "error" NAME [ TEXT ]
 //	VALUES   = { [ "@" TIME ] value [ "x" COUNT | "..." ] }
 //	value    = NUMBER [ ( "+" | "-" ) STEP ] [ "~" TOLERANCE ] | "text" | [hex] | PM_ERR_x | "_" | "*"

@@ -41,11 +41,13 @@ type Test struct {
 	errors   []errorCheck
 }
 
-// metadataCheck is the expected descriptor of a definition.
+// metadataCheck is the expected descriptor of a definition, with its labels as [config.ParseLabels] returns them; "":
+// they may be any.
 type metadataCheck struct {
-	name string
-	desc pdu.Desc
-	at   sourcePos
+	name   string
+	desc   pdu.Desc
+	labels string
+	at     sourcePos
 }
 
 // errorCheck is the expected error of a definition. text is a part of its message.

@@ -34,7 +34,7 @@ func FuzzParse(f *testing.F) {
 		assert.Empty(t, problems)
 		for _, test := range file.Tests {
 			if test.samples*(len(test.given.series)+len(test.expect.series)+1) < 1000 {
-				_ = Run(derived.Language{}, defs, test).String()
+				_ = Run(derived.Language{}, defs, nil, test).String()
 			}
 		}
 	})

@@ -41,7 +41,13 @@ func parsed(tb testing.TB, text string) *File {
 // defined parses definitions, one a line.
 func defined(tb testing.TB, text string) []*derived.Definition {
 	tb.Helper()
-	var defs []*derived.Definition
+	defs, _ := labelled(tb, text)
+	return defs
+}
+
+// labelled parses definitions with labels.
+func labelled(tb testing.TB, text string) (defs []*derived.Definition, labels map[string]string) {
+	tb.Helper()
 	file := filepath.Join(tb.TempDir(), "x.conf")
 	require.NoError(tb, os.WriteFile(file, []byte(text), 0o600))
 	read := config.Load([]string{file}, func(d *config.Definition) error {
@@ -50,7 +56,13 @@ func defined(tb testing.TB, text string) []*derived.Definition {
 		return err
 	})
 	require.Empty(tb, read.Problems)
-	return defs
+	labels = map[string]string{}
+	for _, d := range read.Definitions {
+		if d.Labels != nil {
+			labels[d.Name] = *d.Labels
+		}
+	}
+	return defs, labels
 }
 
 // outcome runs the only test of a file and gives its failures without the file's name.
@@ -58,6 +70,7 @@ func outcome(tb testing.TB, definitions, file string) string {
 	tb.Helper()
 	f := parsed(tb, file)
 	require.Len(tb, f.Tests, 1)
-	text := Run(derived.Language{}, defined(tb, definitions), f.Tests[0]).String()
+	defs, labels := labelled(tb, definitions)
+	text := Run(derived.Language{}, defs, labels, f.Tests[0]).String()
 	return strings.ReplaceAll(text, "x.test:", "")
 }

@@ -17,8 +17,8 @@ func TestWriteJUnit(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, WriteJUnit(&b, []Suite{
 		{File: "x.test", Results: []Result{
-			Run(derived.Language{}, defs, f.Tests[0]),
-			Run(derived.Language{}, defs, f.Tests[1]),
+			Run(derived.Language{}, defs, nil, f.Tests[0]),
+			Run(derived.Language{}, defs, nil, f.Tests[1]),
 		}, Durations: []time.Duration{time.Millisecond, 2 * time.Second}},
 		{File: "y.test", Unusable: "y.test:1:1: no\nno\n^"},
 	}))

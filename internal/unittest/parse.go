@@ -3,6 +3,7 @@ package unittest
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"pmdaderived/config"
@@ -245,6 +246,18 @@ func (p *parser) metadata(keyword token, words []token) {
 		return
 	}
 	m := metadataCheck{name: words[0].text, at: words[0].at}
+	if i := slices.IndexFunc(words, func(w token) bool { return w.text[0] == '{' }); i >= 0 {
+		var texts []string
+		for _, w := range words[i:] {
+			texts = append(texts, w.text)
+		}
+		var err error
+		if m.labels, err = config.ParseLabels(strings.Join(texts, " ")); err != nil {
+			p.report(words[i].at, err.Error())
+			return
+		}
+		words = words[:i]
+	}
 	if p.desc(words[0], words[1:], &m.desc) {
 		p.test.metadata = append(p.test.metadata, m)
 	}

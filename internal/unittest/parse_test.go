@@ -27,6 +27,11 @@ func TestMistakes(t *testing.T) {
 			"it"},
 		{"no title", "test", "16:5: a title missing"},
 		{"nothing expected", "test a\n given ncpu 1", "16:1: this test has no expect, metadata or error statement"},
+		{
+			"wrong labels", "test a\n metadata x 32 instant none singular {\"team\": db}",
+			`17:38: labels are not a JSON object such as {"team": "db", "tier": 1}`,
+		},
+		{"text after labels", "test a\n metadata x 32 instant {} singular", "17:24: text after the labels"},
 		{"same title", "test a # 1\n error x\ntest a # 1\n error x", "18:6: the test in line 16 has the same title"},
 		{"no path", "definitions", "16:12: path missing"},
 		{"same path", "definitions x y\ndefinitions x\ntest a\n error x", "17:13: x is already named"},

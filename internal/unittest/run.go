@@ -47,10 +47,10 @@ type Row struct {
 	Want, Got string
 }
 
-// Run runs a test of definitions with distinct names, in the site's language. Operands are metrics of the test, then
-// other definitions.
-func Run(language derived.Language, defs []*derived.Definition, t *Test) Result {
-	u := &runner{test: t, set: language.NewSet(defs, t, derived.Root), groups: derived.NewGroups()}
+// Run runs a test of definitions with distinct names, in the site's language. labels has the labels of definitions, by
+// name, as [config.ParseLabels] returns them. Operands are metrics of the test, then other definitions.
+func Run(language derived.Language, defs []*derived.Definition, labels map[string]string, t *Test) Result {
+	u := &runner{test: t, set: language.NewSet(defs, t, derived.Root), labels: labels, groups: derived.NewGroups()}
 	for _, m := range t.metadata {
 		u.checkMetadata(m)
 	}
@@ -66,6 +66,7 @@ func Run(language derived.Language, defs []*derived.Definition, t *Test) Result 
 type runner struct {
 	test     *Test
 	set      *derived.Set
+	labels   map[string]string // of definitions, by name
 	groups   *derived.Groups
 	failures []Failure
 }
@@ -89,19 +90,24 @@ func (u *runner) lookup(name string, at sourcePos, what string) (m *derived.Metr
 	return nil, f
 }
 
-// checkMetadata compares the descriptor of a definition.
+// checkMetadata compares the descriptor of a definition, and its labels if there are expected ones.
 func (u *runner) checkMetadata(want metadataCheck) {
 	m, f := u.lookup(want.name, want.at, "metadata "+want.name)
 	if m == nil {
 		return
 	}
 	w, g := want.desc, m.Desc
-	for _, row := range []Row{
+	rows := []Row{
 		{Subject: "type", Want: w.Type.String(), Got: g.Type.String()},
 		{Subject: "semantics", Want: w.Sem.String(), Got: g.Sem.String()},
 		{Subject: "units", Want: unitsText(w.Units), Got: unitsText(g.Units)},
 		{Subject: "indom", Want: indomText(w.InDom), Got: indomText(g.InDom)},
-	} {
+	}
+	if want.labels != "" {
+		got := cmp.Or(u.labels[m.Name], "{}")
+		rows = append(rows, Row{Subject: "labels", Want: want.labels, Got: got})
+	}
+	for _, row := range rows {
 		if row.Want == row.Got {
 			f.Matching++
 		} else {

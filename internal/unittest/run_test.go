@@ -81,6 +81,11 @@ func TestPasses(t *testing.T) {
 			"metadata of a single number", "x = free",
 			"metadata x U64 instant Kbyte singular\n metadata derived.x u64 INSTANT Kbyte",
 		},
+		{
+			"labels", "x = free\nx(labels) = {\"team\":\"a b\", \"tier\":1}\ny = free\nz = free\nz(labels) = {}",
+			"metadata x U64 instant Kbyte {\"tier\": 1, \"team\": \"a b\"} # a comment\n metadata x U64 instant Kbyte " +
+				"singular\n metadata y U64 instant Kbyte singular {}\n metadata z U64 instant Kbyte {}",
+		},
 		{"any error", "x = nosuch", "error x"},
 		{"error", "x = total + free", "error x \"Illegal operator for counter and non-counter\""},
 		{"no descriptor", "x = gone", "error x \"Metadata for operand metric not available\""},
@@ -538,6 +543,18 @@ func TestFails(t *testing.T) {
     semantics  counter   instant
     3 more as expected
 `},
+		{
+			"labels", "x = ncpu\nx(labels) = {\"team\":\"db\"}\ny = ncpu",
+			"metadata x U32 discrete {}\n metadata y U32 discrete {\"team\": 1}", `17:11: metadata x
+            expected  got
+    labels  {}        {"team":"db"}
+    4 more as expected
+18:11: metadata y
+            expected    got
+    labels  {"team":1}  {}
+    4 more as expected
+`,
+		},
 		{"instance of a single number", "x = ncpu", "given ncpu 1\n expect x[sda] 1", `18:9: expect x[sda]
               expected  got
     instance  sda       none: x is singular
@@ -599,9 +616,9 @@ test with another type
 `)
 	defs := defined(t, "x = defined(free) ? free : 0\n")
 	for _, test := range f.Tests[:2] {
-		assert.Empty(t, Run(derived.Language{}, defs, test).String())
-		assert.Empty(t, Run(derived.Language{}, defs, test).String(), "again")
+		assert.Empty(t, Run(derived.Language{}, defs, nil, test).String())
+		assert.Empty(t, Run(derived.Language{}, defs, nil, test).String(), "again")
 	}
 	assert.Equal(t, "x.test:26:11: error x\n           expected         got\n    error  Different types  none\n",
-		Run(derived.Language{}, defs, f.Tests[2]).String())
+		Run(derived.Language{}, defs, nil, f.Tests[2]).String())
 }

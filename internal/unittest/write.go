@@ -36,6 +36,7 @@ type Recorded struct {
 	Desc   pdu.Desc
 	Code   pdu.Code          // of a metric, < 0: the error of its descriptor
 	Err    *derived.Error    // of a definition that cannot be used
+	Labels string            // of a definition, as config.ParseLabels returns them; "": none
 	Values []*derived.Vector // one for each sample; nil if there is no descriptor
 }
 
@@ -64,7 +65,7 @@ func (r *Recording) String() string {
 			continue
 		}
 		p.addValues("expect ", d.Name, d.Desc.InDom, d.Values)
-		p.addLine("metadata "+d.Name, descText(d.Desc))
+		p.addLine("metadata "+d.Name, strings.TrimSpace(descText(d.Desc)+" "+d.Labels))
 	}
 	p.writeTest()
 	return p.String()

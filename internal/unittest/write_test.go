@@ -72,7 +72,7 @@ func TestRecording(t *testing.T) {
 				Name: "d.name", Desc: single(pdu.TypeString),
 				Values: []*derived.Vector{text(`"moss\ #x`), text(""), {Type: pdu.TypeString}},
 			},
-			{Name: "d.temp", Desc: celsius, Values: []*derived.Vector{
+			{Name: "d.temp", Desc: celsius, Labels: `{"team":"a \"b\" # [","tier":1}`, Values: []*derived.Vector{
 				double(2.0 / 3), double(math.Inf(-1)),
 				double(-1e-299),
 			}},
@@ -110,7 +110,7 @@ test recorded # now
     expect d.name                   "\"moss\\ #x" "" _
     metadata d.name                 STRING instant none singular
     expect d.temp                   0.6666666666666666 -inf -1e-299
-    metadata d.temp                 DOUBLE instant temperature (C) / min singular
+    metadata d.temp                 DOUBLE instant temperature (C) / min singular {"team":"a \"b\" # [","tier":1}
     expect d.rate[a "b" # [c\]\\]   _ 0 _
     expect d.rate[é]                _ 9.999999930000001 _
     expect d.rate                   _x2 PM_ERR_PERMISSION
@@ -122,7 +122,8 @@ test recorded # now
 
 	f, problems := Parse("x.test", []byte(written))
 	require.Empty(t, problems)
-	defs := defined(t, "d.total = total\nd.name = node\nd.temp = temp * 2\nd.rate = rate(total)\nd.none = "+
+	defs, labels := labelled(t, "d.total = total\nd.name = node\nd.temp = temp * 2\n"+
+		`d.temp(labels) = {"team":"a \"b\" # [", "tier":1}`+"\nd.rate = rate(total)\nd.none = "+
 		"none\nd.unknown = nosuch\n")
-	assert.Empty(t, Run(derived.Language{}, defs, f.Tests[0]).String())
+	assert.Empty(t, Run(derived.Language{}, defs, labels, f.Tests[0]).String())
 }

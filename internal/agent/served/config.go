@@ -15,6 +15,7 @@ import (
 type Definition struct {
 	*derived.Definition
 	OneLine, Help *string // nil: not given
+	Labels        *string // as config.ParseLabels returns them; nil: not given
 	File          string
 	Line          int
 
@@ -22,7 +23,8 @@ type Definition struct {
 	// nil: the message stands alone.
 	Explain func(offset int, msg string) string
 
-	// Secret: not everyone can read the file. Neither help texts nor the log show the expression.
+	// Secret: not everyone can read the file. Neither help texts nor the log show the expression, and Labels are not
+	// served.
 	Secret bool
 }
 
@@ -39,6 +41,14 @@ func (d *Definition) PublicText() string {
 		return HiddenText
 	}
 	return strings.TrimSpace(d.Text)
+}
+
+// publicLabels returns the labels that everyone may see; "": there are none.
+func (d *Definition) publicLabels() string {
+	if d.Secret || d.Labels == nil {
+		return ""
+	}
+	return *d.Labels
 }
 
 // savedText returns the expression for the state file, which everyone can read; "": it is secret.

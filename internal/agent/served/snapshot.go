@@ -222,7 +222,8 @@ func (s *Snapshot) SameNames(other *Snapshot) bool {
 // SameLabels reports whether the metrics that two snapshots have in common have the same labels.
 func (s *Snapshot) SameLabels(other *Snapshot) bool {
 	for m, old := range s.Pairs(other) {
-		if old != nil && old.ID == m.ID && !m.Unreadable && !old.Unreadable && old.Def.File != m.Def.File {
+		if old != nil && old.ID == m.ID && !m.Unreadable && !old.Unreadable &&
+			(old.Def.File != m.Def.File || old.Def.publicLabels() != m.Def.publicLabels()) {
 			return false
 		}
 	}

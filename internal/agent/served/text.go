@@ -1,6 +1,7 @@
 package served
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 	"unicode"
@@ -42,23 +43,38 @@ func escapeForProxy(text string) string {
 	return strings.ReplaceAll(text, `\`, "<backslash>")
 }
 
-// Labels returns the label derived_file, with the file of the definition. It is optional, since the metric stays the
-// same when its definition moves to another file. Its name has no dot: pmproxy writes names of labels into
-// OpenMetrics as they are, and Prometheus rejects the metrics of the whole host because of a name that it cannot
-// read.
+// fileLabel is the label with the file of a definition. Its name has no dot: see config.ParseLabels.
+const fileLabel = derived.Root + "_file"
+
+// Labels returns the labels of the definition, and the label derived_file with its file, unless the definition has a
+// label of this name. derived_file is optional, since the metric stays the same when its definition moves to another
+// file.
 func (e *Entry) Labels() []pdu.LabelSet {
-	return singleLabel(pdu.LabelItem, pdu.LabelOptional, derived.Root+"_file", e.Def.File)
+	labels := map[string]any{fileLabel: e.Def.File}
+	var own map[string]json.RawMessage
+	if text := e.Def.publicLabels(); text != "" && json.Unmarshal([]byte(text), &own) == nil {
+		for name, value := range own {
+			labels[name] = value
+		}
+	}
+	return labelSet(pdu.LabelItem, labels)
 }
 
 // DomainLabels returns the label of the agent's domain, which agents usually have.
-func DomainLabels() []pdu.LabelSet { return singleLabel(pdu.LabelDomain, 0, "agent", derived.Root) }
+func DomainLabels() []pdu.LabelSet {
+	return labelSet(pdu.LabelDomain, map[string]any{"agent": derived.Root})
+}
 
-// singleLabel returns a set of one label. It returns no set if the value is too long, which no path is.
-func singleLabel(level pdu.LabelType, flags pdu.LabelFlags, name, value string) []pdu.LabelSet {
-	set, err := pdu.NewLabelSet(pdu.NoInst, level, map[string]any{name: value})
+// labelSet returns a set of labels. It returns no set if they are too long, which no path is.
+func labelSet(level pdu.LabelType, labels map[string]any) []pdu.LabelSet {
+	set, err := pdu.NewLabelSet(pdu.NoInst, level, labels)
 	if err != nil {
 		return nil
 	}
-	set.Labels[0].Flags |= flags
+	for i, l := range set.Labels {
+		if set.Name(l) == fileLabel {
+			set.Labels[i].Flags |= pdu.LabelOptional
+		}
+	}
 	return []pdu.LabelSet{set}
 }
