@@ -201,7 +201,9 @@ install: $(if $(filter file,$(origin BINARY)),build) ## install the files where 
 			install -m 644 /dev/stdin $(share_dir)/pmdaderived/dashboards/pcp-derived-$$board-valkey.json || exit 1; \
 	done
 	install -D -m 644 integration/completion/pmdaderived.bash $(share_dir)/bash-completion/completions/pmdaderived
-	install -D -m 644 -t $(share_dir)/zsh/site-functions integration/completion/_pmdaderived
+	install -D -m 644 -t $(share_dir)/zsh/vendor-completions integration/completion/_pmdaderived
+	install -d $(share_dir)/zsh/site-functions
+	ln -sf ../vendor-completions/_pmdaderived $(share_dir)/zsh/site-functions/_pmdaderived # for zsh that is not Debian's
 	@for page in pmdaderived.1 pmdaderived.5; do \
 		if [ ! -e bin/man/$$page ]; then echo "no manual page $$page: make man (needs Go) makes it" >&2; continue; fi; \
 		install -D -m 644 bin/man/$$page $(man_dir)/man$${page##*.}/$$page || exit 1; \
@@ -215,7 +217,7 @@ uninstall: ## remove installed files (run Remove first); PURGE=yes: also definit
 		{ echo "pmcd still runs the agent: run $(pmda_dir)/Remove first"; exit 1; }
 	rm -rf $(pmda_dir) $(own_config) $(share_dir)/pmdaderived
 	rm -f $(patsubst integration/pmchart/%,$(config_dir)/pmchart/%,$(wildcard integration/pmchart/*)) $(pmrep_dir)/derived.conf
-	rm -f $(share_dir)/bash-completion/completions/pmdaderived $(share_dir)/zsh/site-functions/_pmdaderived
+	rm -f $(share_dir)/bash-completion/completions/pmdaderived $(share_dir)/zsh/*/_pmdaderived
 	rm -f $(bin_dir)/pmdaderived $(man_dir)/man1/pmdaderived.1 $(man_dir)/man5/pmdaderived.5
 	@rmdir $(site_dir) 2>/dev/null || true
 	@kept=$$(ls -d $(kept) 2>/dev/null) || true; \
@@ -236,7 +238,7 @@ URL = https://pcp.io
 # PCP_CONF: a package has the paths of PCP's packages, wherever it is made.
 .PHONY: packages
 packages: LDFLAGS = -s -w # traces have names and lines even so
-packages: man ## make bin/packages/*.deb and *.rpm (two minutes the first time): make packages [VERSION=1.2.0] [GOARCH=arm64]
+packages: man ## make bin/packages/*.deb and *.rpm (three to seven minutes the first time): make packages [VERSION=1.2.0] [GOARCH=arm64]
 	@rm -rf $(PACKAGES_DIR)/root $(PACKAGES_DIR)/program $(PACKAGES_DIR)/pmdaderived[_-]*
 	$(BUILD) -o $(PACKAGES_DIR)/program/pmdaderived ./cmd/pmdaderived
 	@$(MAKE) -s --no-print-directory install DESTDIR=$(abspath $(PACKAGES_DIR))/root PCP_CONF=/dev/null \

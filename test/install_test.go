@@ -388,7 +388,9 @@ func TestInstallUnderDESTDIR(t *testing.T) {
 		assert.FileExists(t, filepath.Join(root, "usr/share/man", page))
 	}
 	assert.FileExists(t, filepath.Join(root, "usr/share/bash-completion/completions/pmdaderived"))
-	assert.FileExists(t, filepath.Join(root, "usr/share/zsh/site-functions/_pmdaderived"))
+	for _, dir := range []string{"vendor-completions", "site-functions"} {
+		assert.FileExists(t, filepath.Join(root, "usr/share/zsh", dir, "_pmdaderived"))
+	}
 
 	combined(t, exec.Command("make", "-C", "..", "uninstall", "DESTDIR="+root))
 	err := filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {

@@ -489,7 +489,7 @@ func TestInstallPackageContents(t *testing.T) {
 
 	for field, want := range map[string]string{
 		"Package": "pmdaderived", "Version": presentVersion + "-1", "Depends": "pcp (>= 6)", "Architecture": runtime.GOARCH,
-		"Homepage": "https://pcp.io", "Maintainer": "pmdaderived authors",
+		"Homepage": "https://pcp.io", "Maintainer": "pmdaderived authors", "Provides": "pcp-pmda-derived",
 	} {
 		out := must(exec.Command("dpkg-deb", "-f", packageOf(t, first, presentVersion, ".deb"), field).Output())(t)
 		assert.Equal(t, want, strings.TrimSpace(string(out)), field)
