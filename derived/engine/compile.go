@@ -378,20 +378,27 @@ func (c *compiler) addInstances(n *check.Node, age uint8) int32 {
 		s.first = c.addInstances(of.Kids[0], age)
 		at = c.add(s)
 	default:
-		for i, k := range of.Kids {
-			switch {
-			case k.InDom == pdu.NoInDom || k.Empty:
-			case at < 0:
-				at = c.addPaired(of, i, c.addInstances(k, age), c.addInstances, age)
-			default:
-				at = c.addInstancesOf(ofBoth, at, c.addPaired(of, i, c.addInstances(k, age), c.addInstances, age))
-			}
-		}
-		if at < 0 {
+		if at = c.addOperandInstances(of, ofBoth, age); at < 0 {
 			at = c.addTree(n, age)
 		}
 	}
 	c.instancesOf[treeAt{of, age}] = at
+	return at
+}
+
+// addOperandInstances returns a step with the instances that all operands of n share, or with those of any, -1 if all
+// are singular.
+func (c *compiler) addOperandInstances(n *check.Node, which instancesOf, age uint8) int32 {
+	at := int32(-1)
+	for i, k := range n.Kids {
+		switch {
+		case k.InDom == pdu.NoInDom || k.Empty:
+		case at < 0:
+			at = c.addPaired(n, i, c.addInstances(k, age), c.addInstances, age)
+		default:
+			at = c.addInstancesOf(which, at, c.addPaired(n, i, c.addInstances(k, age), c.addInstances, age))
+		}
+	}
 	return at
 }
 

@@ -62,7 +62,13 @@ func (c *compiler) addWindow(e *syntax.Call, n *check.Node) int32 {
 		w.root = c.addTree(x, 0)
 	}
 	w.Type = x.Type
-	if w.instances = w.root; x.InDom != pdu.NoInDom {
+	switch w.instances = w.root; {
+	case x.InDom == pdu.NoInDom:
+	case e.Func == syntax.Latch: // a window in one condition may have no value of an instance for a time
+		if at := c.addOperandInstances(x, ofEither, 0); at >= 0 {
+			w.instances = at
+		}
+	default:
 		w.instances = c.addInstances(x, 0)
 	}
 	if number := e.Number(); number != nil {
@@ -156,7 +162,7 @@ func (s *Set) NewWindowEvaluation() *Evaluation {
 func (e *Evaluation) Operand(w *Window) *column.Vector { return e.step(w.root) }
 
 // Instances returns the instances for which the operand of a window could have a value: those that its own operands
-// share. Nil: it is singular, or they are unknown.
+// share. Of latch() it returns those of either condition. Nil: it is singular, or they are unknown.
 func (e *Evaluation) Instances(w *Window) *column.InstSet { return e.step(w.instances).Insts }
 
 // windowValues returns the result of a window. Groups get the numbers that they have in e.

@@ -61,7 +61,13 @@ func TestLatchWithoutValues(t *testing.T) {
 	set := newSet(t, map[string]string{"a": "latch(load > 90, load < 70)", "b": "latch(load / (load - 95) > 9, 0)"})
 	ws := windowsOf(set)
 	state := func(name string) *derived.Vector { return ws.value(t, name, at(0, 0, 0)) }
-	assert.Equal(t, pdu.ErrAgain, state("a").Code, "before the first tick")
+	assert.Equal(t, []uint64{0}, state("a").Bits, "before the first tick")
+	for tick := int64(5); tick < 8; tick++ {
+		ws.addAll(tick, &moment{})
+		assert.Equal(t, []uint64{0}, state("a").Bits)
+	}
+	ws.addAll(8, &moment{})
+	assert.Equal(t, pdu.ErrNoAgent, state("a").Code)
 	ws.addAll(10, at(10, 95, 0))
 	assert.Equal(t, []uint64{1}, state("a").Bits)
 	for tick := int64(11); tick < 14; tick++ {
@@ -78,8 +84,8 @@ func TestLatchWithoutValues(t *testing.T) {
 	assert.Equal(t, []uint64{1}, state("a").Bits)
 	ws, _ = ws.ForSet(newSet(t, map[string]string{"a": "latch(load > 90, load < 70)", "c": "latch(load > 90, load < 71)"}))
 	assert.Equal(t, []uint64{1}, state("a").Bits, "another set with the same latch")
-	assert.Equal(t, pdu.ErrAgain, state("c").Code, "its condition is another one")
-	assert.Equal(t, 1, ws.Retained())
+	assert.Equal(t, []uint64{0}, state("c").Bits, "its condition is another one")
+	assert.Equal(t, 2, ws.Retained())
 }
 
 // A condition of 0 / 0 is no value: the latch of a new instance is 0, and others keep their state.
@@ -101,6 +107,21 @@ func TestLatchOfDivisions(t *testing.T) {
 	ws.addAll(4, binsAt(4, nil))
 	assert.Empty(t, ws.value(t, "a", binsAt(4, nil)).Bits)
 	assert.Equal(t, []uint64{0}, ws.value(t, "b", binsAt(4, nil)).Bits, "max() of nothing has no value")
+}
+
+// An instance that only one condition has for a time keeps its state.
+func TestLatchOfDifferentInstances(t *testing.T) {
+	ws := windowsOf(newSet(t, map[string]string{
+		"a": `latch(max_sample(bin / bin, "2s", "1s") > 0, bin > 8)`, "b": "latch(1 ? novalue(indom=\"60.1\") : bin, bin)",
+	}))
+	for tick, row := range []struct{ value, want uint64 }{{0, 0}, {9, 1}, {0, 1}, {0, 1}, {0, 1}, {1, 1}} {
+		s := binsAt(int64(tick), []pdu.Inst{1}, row.value)
+		ws.addAll(int64(tick), s)
+		v := ws.value(t, "a", s)
+		assert.Equal(t, []uint64{row.want}, v.Bits, "tick %d", tick)
+		assert.Equal(t, []pdu.Inst{1}, v.Insts.IDs())
+		assert.Equal(t, []uint64{0}, ws.value(t, "b", s).Bits)
+	}
 }
 
 // TestLatchesOfInstances compares latches with a map: instances that come, go and return, in any order, by themselves

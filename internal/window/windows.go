@@ -1,6 +1,7 @@
 package window
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -21,6 +22,9 @@ const (
 
 	// maxMissedTicks is the number of ticks without values after which a result is no longer served.
 	maxMissedTicks = 3
+
+	// beforeTicks is the newest tick of a latch that has none yet.
+	beforeTicks = math.MaxInt64
 )
 
 // Windows has all windows of a set, and their values. It has one owner, which also owns the [derived.Groups].
@@ -98,6 +102,10 @@ func (w *entry) init(of *derived.Window, first int64) {
 		of = &firstFetch
 	}
 	w.shared = New(of)
+	if of.Func == syntax.Latch { // it begins with 0, before its first tick
+		w.shared.add(beforeTicks, &derived.Vector{}, nil)
+		w.result = w.shared.Value()
+	}
 }
 
 // NewestSample returns the sample of the newest tick at which a window had values; nil: there is none.
@@ -178,8 +186,11 @@ func (ws *Windows) Expire(i int, tick int64) {
 	}
 }
 
-// miss keeps the present result unless it is too old.
+// miss keeps the present result unless it is too old. The age of a latch without a tick counts from its first gap.
 func (ws *Windows) miss(w *entry, tick int64, code pdu.Code) {
+	if w.shared.newestTick == beforeTicks {
+		w.shared.newestTick = tick - 1
+	}
 	if newest, ok := w.shared.Newest(); !ok || tick-newest > maxMissedTicks {
 		w.result = &derived.Vector{Code: code}
 	}
