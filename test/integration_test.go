@@ -216,15 +216,15 @@ func testPmieconf(t *testing.T, p *pmcdtest.PMCD, work string) {
 	assert.Empty(t, out+errs)
 
 	writeFile(t, p.Dir, "etc/pmdaderived/site.conf",
-		"host.saturation.demand = mkconst(0.95, type=double, semantics=instant)\n"+
-			"host.cpu.all_busy_5m = mkconst(1, type=u32, semantics=instant)\nhost.fs.full_in_4h = filesys.avail >= 0\n")
+		"host.alarm.demand = mkconst(1, type=u32, semantics=instant)\n"+
+			"host.alarm.busy = mkconst(1, type=u32, semantics=instant)\n"+
+			"host.alarm.filling = filesys.avail >= 0\nhost.alarm.space = filesys.avail >= 0\n")
 	require.Eventually(t, func() bool {
-		out, _, _ := p.Run(t, "pminfo", "-f", "derived.host.saturation.demand")
-		return strings.Contains(out, "value 0.95\n")
+		out, _, _ := p.Run(t, "pminfo", "-f", "derived.host.alarm.demand")
+		return strings.Contains(out, "value 1\n")
 	}, 20*time.Second, 50*time.Millisecond)
 
 	pmieconf("modify", "derived", "delta", "0.5 sec")
-	pmieconf("modify", "derived.space", "threshold", "0")
 	pmieconf("modify", "global", "syslog_action", "no")
 	pmieconf("modify", "global", "user_action", "yes")
 	out, errs, exit = p.Run(t, "pmie", "-v", "-f", "-T", "3sec", "-c", conf)
@@ -233,12 +233,12 @@ func testPmieconf(t *testing.T, p *pmcdtest.PMCD, work string) {
 	assert.Contains(t, out, "derived.definitions: false\n")
 	assert.Contains(t, out, "derived.stale: false\n")
 	assert.Contains(t, out, "derived.busy: true\n")
-	assert.Regexp(t, `(?m)^All CPUs busy for five minutes busy@\S+$`, out+errs)
-	assert.Regexp(t, `(?m)^Work waits for a saturated resource 0.95score@\S+$`, out+errs)
+	assert.Regexp(t, `(?m)^All CPUs busy busy@\S+$`, out+errs)
+	assert.Regexp(t, `(?m)^Work waits for a saturated resource saturated@\S+$`, out+errs)
 	if hasFileSystems(t, p) {
 		assert.Contains(t, out, "derived.space: true\n")
-		assert.Regexp(t, `(?m)^File system nearly full, or nearly out of inodes [0-9.]+%used\[/dev/\S+\]@\S+`, out+errs)
-		assert.Regexp(t, `(?m)^File system will be full in four hours filling\[/dev/\S+\]@\S+`, out+errs)
+		assert.Regexp(t, `(?m)^File system nearly full, or nearly out of inodes space\[/dev/\S+\]@\S+`, out+errs)
+		assert.Regexp(t, `(?m)^File system will soon be full filling\[/dev/\S+\]@\S+`, out+errs)
 	} else {
 		assert.NotContains(t, out, "derived.space: true\n")
 	}
