@@ -73,6 +73,7 @@ func daemon(ctx context.Context, o *options) error {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
+	o.agent.StoreUser = os.Getuid() // who starts the agent can also end it
 	if err := pmda.GiveLog(o.standard.LogFile, o.standard.User, o.group); err != nil {
 		log.WithError(err).Warn("cannot create the log file")
 	}

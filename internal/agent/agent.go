@@ -51,6 +51,10 @@ type Options struct {
 	// of these and of metrics that are computed from them. pmcd gives the agent their values because it is a known user.
 	Protected []string
 
+	// StoreUser is the user who may store, besides root. It must not be that of pmproxy, which passes on what everyone
+	// stores through it.
+	StoreUser int
+
 	// Debug sets whether the log has debug messages. It is called when a client stores derived.control.debug.
 	Debug func(on bool)
 

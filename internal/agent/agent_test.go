@@ -292,8 +292,8 @@ func TestProfiles(t *testing.T) {
 }
 
 func TestStores(t *testing.T) {
-	me := strconv.Itoa(os.Getuid())
-	h := start(t, newCollector(t), conf("a = up.load")).bound()
+	const owner = 4321
+	h := start(t, newCollector(t), conf("a = up.load"), func(o *Options) { o.StoreUser = owner }).bound()
 	reload := h.id("derived.control.reload")
 	value := []pdu.Value{pdu.Uint32Value(pdu.NoInst, 1)}
 	store := func(id pdu.PMID, values ...pdu.Value) pdu.Code {
@@ -307,7 +307,7 @@ func TestStores(t *testing.T) {
 		code pdu.Code
 	}{
 		{"root", "0", reload, value, 0},
-		{"our own user", me, reload, value, 0},
+		{"the user who started the agent", strconv.Itoa(owner), reload, value, 0},
 		{"a text", "0", reload, []pdu.Value{pdu.StringValue(pdu.NoInst, "now")}, 0},
 		{"somebody else", "54321", reload, value, pdu.ErrPermission},
 		{"nobody in particular", "", reload, value, pdu.ErrPermission},

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"os"
 	"time"
 
 	"pmdaderived/internal/agent/control"
@@ -152,7 +151,7 @@ func (a *Agent) Store(c pmda.Client, sets []pdu.ValueSet) error {
 			return err
 		}
 	}
-	if cl := a.clients[c]; cl == nil || !cl.authenticated || cl.uid != 0 && cl.uid != os.Getuid() {
+	if cl := a.clients[c]; cl == nil || !cl.authenticated || cl.uid != 0 && cl.uid != a.options.StoreUser {
 		return pdu.ErrPermission
 	}
 	for i := range sets {

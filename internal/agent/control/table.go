@@ -112,8 +112,8 @@ func singularMetrics(s *Source) []Metric {
 		{
 			Item: Reload, Name: "reload", Shape: Shape{pdu.TypeU32, pdu.SemDiscrete, counted}, Exported: true,
 			Short: "number of times that the agent has read its configuration again",
-			Long: "Storing any value makes the agent read its configuration files again. Only root and the user of\n" +
-				"the agent can store.",
+			Long: "Storing any value makes the agent read its configuration files again. Only root and the user who\n" +
+				"starts the agent can store.",
 			Stored:  "store any value to do so now",
 			Content: count(&f.Reloads),
 		},
@@ -322,8 +322,8 @@ func singularMetrics(s *Source) []Metric {
 		{
 			Item: Debug, Name: "debug", Shape: Shape{pdu.TypeU32, pdu.SemDiscrete, pdu.Units{}},
 			Short: "1 if the agent logs debugging messages, otherwise 0",
-			Long: "Only root and the user of the agent can store, 0 or 1. Until then the options on the command line\n" +
-				"of the agent apply, which this metric does not show.",
+			Long: "Only root and the user who starts the agent can store, 0 or 1. Until then the options on the command\n" +
+				"line of the agent apply, which this metric does not show.",
 			Stored:  "store 1 or 0 to change it",
 			Content: boolean(&f.Debug),
 		},
