@@ -78,6 +78,8 @@ type entry struct {
 	fetchedBefore     bool            // used for metrics made of constants alone: see constantHistory
 	cursor            *cursor         // shared by all lists of the context; nil: no per-client window was read
 	served            *derived.Vector // the value in the fetch that is not finished; nil: none
+	evaluationTime    time.Duration   // of the last measured evaluation
+	unmeasured        int             // number of evaluations that are not measured from now on
 	history.History
 }
 

@@ -47,11 +47,18 @@ func (a *Agent) controlDefinitions(yield func(*control.Definition) bool) {
 		},
 		Problem: func() string { return a.problem(snap, m) },
 	}
+	published := snap.Results.Latest()
 	for i := range snap.EntryStates {
 		m = &snap.EntryStates[i]
 		d.Instance, d.PMID = pdu.Instance{ID: m.Inst, Name: m.Def.Name}, m.ID
 		d.State, d.Text = string(m.State), m.Def.PublicText()
 		d.Fetched, d.Values = m.Usage.Fetched, m.Usage.Values
+		d.Time, d.Memory = m.Usage.Time+time.Duration(m.Usage.WindowTime.Load()), 0
+		if m.Derived != nil {
+			for _, i := range m.Derived.Needs().Windows {
+				d.Memory += published.Bytes(i)
+			}
+		}
 		if !yield(&d) {
 			return
 		}

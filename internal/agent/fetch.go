@@ -163,7 +163,7 @@ func (a *Agent) serveMetric(f *fetch, e *entry) {
 		a.windowResults(f, e) // from here on
 		f.reply.Fail(e.id, 0)
 	case e.Series.Constant(): // made of constants, and of functions over time
-		a.writeValues(f, e, a.evaluate(f.snapshot, m, f.inputs(a.constantHistory(e), a.windowResults(f, e))))
+		a.writeValues(f, e, a.evaluateEntry(f, e, f.inputs(a.constantHistory(e), a.windowResults(f, e))))
 	case e.Stale:
 		a.extendCursor(f, e)
 		a.figures.Stale.Add(1)
@@ -173,7 +173,7 @@ func (a *Agent) serveMetric(f *fetch, e *entry) {
 		a.figures.Repeated.Add(1)
 		f.reply.Fail(e.id, 0)
 	default:
-		a.writeValues(f, e, a.evaluate(f.snapshot, m, f.inputs(e.Samples, a.windowResults(f, e))))
+		a.writeValues(f, e, a.evaluateEntry(f, e, f.inputs(e.Samples, a.windowResults(f, e))))
 	}
 }
 
@@ -222,6 +222,29 @@ func (a *Agent) extendCursor(f *fetch, e *entry) {
 // inputs returns what a metric is computed from: samples, newest first, and the results of functions over time.
 func (f *fetch) inputs(samples []*operand.Sample, windows *derived.Results) history.Inputs {
 	return history.Inputs{Samples: samples, Names: f.names, Windows: windows}
+}
+
+const (
+	// shortEvaluation is a time beside which two readings of the clock, which take 0.1 µs, count for nothing.
+	shortEvaluation = 2 * time.Microsecond
+
+	// unmeasuredEvaluations is the number of evaluations after a shorter one that are not measured.
+	unmeasuredEvaluations = 32
+)
+
+// evaluateEntry computes a metric, and sets how long an evaluation takes. Most take no longer than reading the clock, so
+// the time of one counts also for those that follow.
+func (a *Agent) evaluateEntry(f *fetch, e *entry, in history.Inputs) *derived.Vector {
+	if e.unmeasured > 0 {
+		e.unmeasured--
+		return a.evaluate(f.snapshot, &e.EntryState, in)
+	}
+	start := a.options.Now()
+	v := a.evaluate(f.snapshot, &e.EntryState, in)
+	if e.evaluationTime = a.options.Now().Sub(start); e.evaluationTime < shortEvaluation {
+		e.unmeasured = unmeasuredEvaluations
+	}
+	return v
 }
 
 // evaluate computes a metric.
@@ -342,6 +365,7 @@ func (a *Agent) countServed(c *clientContext) {
 			continue
 		}
 		e.Usage.Fetched, e.Usage.Values, e.served = c.fetchedAt, e.served.Len(), nil
+		e.Usage.Time += e.evaluationTime
 		if len(e.Samples) == 0 { // made of constants alone
 			continue
 		}

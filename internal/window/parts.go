@@ -25,6 +25,19 @@ const (
 	slope      = function(syntax.SlopeSample)
 )
 
+// valueSize returns the largest size of a retained value, in bytes. Those of a percentile are also in a sorted list, which
+// may have room for half as many again.
+func (f function) valueSize() int {
+	switch f {
+	case stdev:
+		return 16
+	case percentile:
+		return 20
+	default:
+		return 8
+	}
+}
+
 // part is the intermediate result of some values of an instance. The zero part stands for no values. Joining it changes
 // nothing: no word is smaller than 0, and as a DOUBLE it adds nothing.
 type part struct {

@@ -205,10 +205,25 @@ func (ws *Windows) Window(i int) *derived.Window { return ws.entries[i].Window }
 // Retained returns the number of retained values.
 func (ws *Windows) Retained() (n int) {
 	for i := range ws.entries {
-		n += ws.entries[i].shared.Retained()
-		for _, all := range ws.entries[i].since {
-			n += len(all.ids)
-		}
+		n += ws.entries[i].retained()
+	}
+	return n
+}
+
+// Bytes returns the size of the values that each window retains.
+func (ws *Windows) Bytes() []int {
+	sizes := make([]int, len(ws.entries))
+	for i := range ws.entries {
+		sizes[i] = ws.entries[i].retained() * ws.entries[i].shared.fn.valueSize()
+	}
+	return sizes
+}
+
+// retained returns the number of retained values.
+func (w *entry) retained() int {
+	n := w.shared.Retained()
+	for _, all := range w.since {
+		n += len(all.ids)
 	}
 	return n
 }

@@ -32,6 +32,7 @@ func testSource() *Source {
 			{
 				Instance: pdu.Instance{ID: 3, Name: "a"}, State: "bound", Text: " x + 1 ", PMID: pdu.NewPMID(testDomain, 1, 2),
 				Sampled: func() time.Time { return now.Add(-time.Second) }, Fetched: now.Add(-2 * time.Second), Values: 5, Problem: says(""),
+				Time: 7 * time.Microsecond, Memory: 80,
 			},
 			{
 				Instance: pdu.Instance{ID: 9, Name: "b"}, State: "failed", Text: "y", PMID: pdu.NewPMID(testDomain, 1, 3),
@@ -157,6 +158,8 @@ func TestFetch(t *testing.T) {
 		{"definition.age", "3:1000"},
 		{"definition.evaluated", "3:2000"},
 		{"definition.values", "3:5"},
+		{"definition.time", "3:7000 9:0"},
+		{"definition.memory", "3:80 9:0"},
 		{"file.state", "0:failed 1:unread 2:read"},
 		{"file.error", "0: 1:gone 2:"},
 		{"file.definitions", "0:2 1:0 2:0"},

@@ -29,6 +29,8 @@ type Definition struct {
 	Sampled func() time.Time // returns the time of the newest sample of its operands; zero: there is none
 	Fetched time.Time        // when it was last computed for a client; zero: never
 	Values  int              // number of values that it had then
+	Time    time.Duration    // of all evaluations
+	Memory  int              // bytes of the values that its functions over time retain
 }
 
 // File has the values of one definition file.
@@ -121,6 +123,21 @@ func instanceMetrics(s *Source) []Metric {
 					v.number(d.ID, uint64(d.Values))
 				}
 			}),
+		},
+		{
+			Item: 64, Name: "definition.time",
+			Shape: Shape{pdu.TypeU64, pdu.SemCounter, pdu.Units{Time: 1, TimeScale: pdu.TimeNanosec}},
+			Short: "time that the agent has taken to evaluate each definition, for clients and for functions over time",
+			Long: "It is the time that passes, in which an evaluation waits for nothing but a CPU. Short evaluations are\n" +
+				"not measured each time. An expression that several definitions share counts for the first of them,\n" +
+				"a function over time for all of them.",
+			Content: definitions(func(v *Values, d *Definition) { v.number(d.ID, uint64(d.Time)) }),
+		},
+		{
+			Item: 65, Name: "definition.memory", Shape: Shape{pdu.TypeU64, pdu.SemInstant, pdu.Units{Space: 1}},
+			Short:   "memory of the values that the functions over time of each definition keep",
+			Long:    "A function over time that several definitions share counts for all of them.",
+			Content: definitions(func(v *Values, d *Definition) { v.number(d.ID, uint64(d.Memory)) }),
 		},
 		{
 			Item: 41, Name: "file.state", Shape: word,

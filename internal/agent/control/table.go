@@ -71,7 +71,7 @@ const (
 )
 
 // nextItem is the item of the next new metric. No item is used twice, even if its metric has gone: archives keep PMIDs.
-const nextItem = 64
+const nextItem = 66
 
 // Singular is the Serial of a metric without an instance domain.
 const Singular = -1

@@ -19,8 +19,9 @@ type Snapshot struct {
 	Series       []*upstream.Series // of OperandSets, by index
 	OlderSamples []int              // that each of Series needs beside the newest
 
-	Windows []*upstream.Series // of Set.Windows(), by index; nil: the window is not sampled
-	Results *sampler.Results   // of Windows
+	Windows     []*upstream.Series // of Set.Windows(), by index; nil: the window is not sampled
+	WindowTimes [][]*atomic.Int64  // Usage.WindowTime of the metrics that need each window
+	Results     *sampler.Results   // of Windows
 
 	PreparedEvaluation atomic.Pointer[derived.Evaluation] // for the first fetch, which takes it
 }
@@ -33,10 +34,13 @@ type EntryState struct {
 	Usage            *Usage
 }
 
-// Usage describes the last fetch of a metric. It belongs to the request loop.
+// Usage describes the last fetch of a metric, and what its evaluations have cost. It belongs to the request loop,
+// except WindowTime.
 type Usage struct {
-	Fetched time.Time // zero: never
-	Values  int       // number of values in that fetch, for all instances
+	Fetched    time.Time     // zero: never
+	Values     int           // number of values in that fetch, for all instances
+	Time       time.Duration // of all evaluations for clients
+	WindowTime atomic.Int64  // ns, of all evaluations for functions over time; the sampler adds to it
 }
 
 // NewSnapshot returns a snapshot that replaces before; nil: there is none.
@@ -68,6 +72,7 @@ func (s *Snapshot) addSeries(before *Snapshot) {
 // addWindows sets Windows, and the older samples that they need.
 func (s *Snapshot) addWindows() {
 	s.Windows = make([]*upstream.Series, len(s.Snapshot.Windows))
+	s.WindowTimes = make([][]*atomic.Int64, len(s.Windows))
 	for k, o := range s.Snapshot.Windows {
 		if o != nil {
 			i, _ := s.OperandSetIndex(o)
@@ -82,9 +87,6 @@ func (s *Snapshot) addEntryStates(before *Snapshot) {
 	for m, old := range s.Pairs(before.Snapshot) {
 		state := &s.EntryStates[m.Index]
 		state.Entry = m
-		if m.Derived != nil {
-			state.PerClientWindows = perClientWindows(s.Set, m.Derived)
-		}
 		if m.Operands != nil {
 			i, _ := s.OperandSetIndex(m.Operands)
 			state.Series = s.Series[i]
@@ -94,6 +96,12 @@ func (s *Snapshot) addEntryStates(before *Snapshot) {
 			state.Usage = before.EntryStates[old.Index].Usage
 		} else {
 			state.Usage = &Usage{}
+		}
+		if m.Derived != nil {
+			state.PerClientWindows = perClientWindows(s.Set, m.Derived)
+			for _, i := range m.Derived.Needs().Windows {
+				s.WindowTimes[i] = append(s.WindowTimes[i], &state.Usage.WindowTime)
+			}
 		}
 	}
 }

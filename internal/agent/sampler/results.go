@@ -18,6 +18,7 @@ type Results struct {
 // Published is the state of Results at one time. It is immutable. Nil has no results.
 type Published struct {
 	shared   *derived.Results
+	bytes    []int                      // that each window retains
 	tick     int64                      // the newest complete tick of per-client windows
 	previous int64                      // the complete tick before
 	since    map[int64]*derived.Results // results of per-client windows, by the tick that a client has read last
@@ -39,6 +40,14 @@ func (p *Published) Shared() *derived.Results {
 	return p.shared
 }
 
+// Bytes returns the size of the values that a window retains.
+func (p *Published) Bytes(i uint32) int {
+	if p == nil {
+		return 0
+	}
+	return p.bytes[i]
+}
+
 // newResults makes the Results of a new set. Cursors stay valid: windows that were in the former set keep their
 // results.
 func (s *Sampler) newResults(set *derived.Set, oldIndexes []int, hasWindows bool) {
@@ -49,6 +58,7 @@ func (s *Sampler) newResults(set *derived.Set, oldIndexes []int, hasWindows bool
 		if former != nil {
 			first = former.published.Load().reindex(oldIndexes, first.shared)
 		}
+		first.bytes = s.windows.Bytes()
 		s.results.published.Store(first)
 	}
 }
@@ -56,7 +66,7 @@ func (s *Sampler) newResults(set *derived.Set, oldIndexes []int, hasWindows bool
 // publish publishes the present results. complete is the ticker of per-client windows whose last tick is complete: then
 // there are new results for each cursor. If it is nil, only windows with a span have new results.
 func (s *Sampler) publish(complete *ticker) {
-	next := &Published{shared: s.windows.Results()}
+	next := &Published{shared: s.windows.Results(), bytes: s.windows.Bytes()}
 	if last := s.results.published.Load(); last != nil {
 		next.tick, next.previous, next.since = last.tick, last.previous, last.since
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -54,6 +55,7 @@ type Sampler struct {
 	indexes   map[int]int        // by ID
 	nextID    int                // the ID of the next new window
 	series    []*upstream.Series // the operands of each window; nil: the window is not sampled
+	times     [][]*atomic.Int64  // by window: ns that its evaluations take are added to each
 	tooLarge  []bool             // by index: it is logged that the window has too many values
 	tickers   []*ticker
 	results   *Results        // of the set; nil: it has no windows
@@ -80,14 +82,17 @@ func New(o Options) *Sampler {
 type setRequest struct {
 	set    *derived.Set
 	series []*upstream.Series
+	times  [][]*atomic.Int64
 	reply  chan<- *Results // has room for one
 }
 
 // SwitchSet has Run call ApplySet, and waits for its result, or for the end of ctx.
-func (s *Sampler) SwitchSet(ctx context.Context, set *derived.Set, series []*upstream.Series) (*Results, error) {
+func (s *Sampler) SwitchSet(
+	ctx context.Context, set *derived.Set, series []*upstream.Series, times [][]*atomic.Int64,
+) (*Results, error) {
 	reply := make(chan *Results, 1)
 	select {
-	case s.sets <- setRequest{set, series, reply}:
+	case s.sets <- setRequest{set, series, times, reply}:
 		return <-reply, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -95,13 +100,14 @@ func (s *Sampler) SwitchSet(ctx context.Context, set *derived.Set, series []*ups
 }
 
 // ApplySet samples the windows of a set from now on, instead of those of the former set. Windows that are in both keep
-// their values. series has the operands of each window, nil for one that is not to be sampled. It returns the Results
-// of the set, nil if no window is sampled. It is called by Run, or while Run does not run yet.
-func (s *Sampler) ApplySet(set *derived.Set, series []*upstream.Series) *Results {
+// their values. series has the operands of each window, nil for one that is not to be sampled. The time that a window
+// takes is added to each of its times. ApplySet returns the Results of the set, nil if no window is sampled. It is called
+// by Run, or while Run does not run yet.
+func (s *Sampler) ApplySet(set *derived.Set, series []*upstream.Series, times [][]*atomic.Int64) *Results {
 	var oldIndexes []int
 	s.windows, oldIndexes = s.windows.ForSet(set)
 	s.assignIDs(oldIndexes)
-	s.series, s.tooLarge = series, make([]bool, len(series))
+	s.series, s.times, s.tooLarge = series, times, make([]bool, len(series))
 	former := s.tickers
 	s.tickers = nil
 	served := int64(0)
@@ -183,7 +189,7 @@ func (s *Sampler) Run(ctx context.Context) {
 		case <-timer.C:
 		case <-s.wakeup:
 		case req := <-s.sets:
-			req.reply <- s.ApplySet(req.set, req.series)
+			req.reply <- s.ApplySet(req.set, req.series, req.times)
 		case <-s.options.Upstream.Sampled():
 		}
 	}
@@ -321,7 +327,13 @@ func (s *Sampler) addSample(t *ticker, i int, sample *operand.Sample) {
 		return
 	}
 	continues := newest != nil && sample.Continues(newest)
-	if s.windows.Add(i, t.tick, sample, continues) {
+	start := s.options.Now()
+	hasValues := s.windows.Add(i, t.tick, sample, continues)
+	took := s.options.Now().Sub(start)
+	for _, total := range s.times[i] {
+		total.Add(int64(took))
+	}
+	if hasValues {
 		s.options.Figures.WindowTicks.Add(1)
 	} else {
 		s.options.Figures.WindowGaps.Add(1)
