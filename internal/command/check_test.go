@@ -2,6 +2,7 @@ package command
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -179,6 +180,30 @@ func TestCheckWithoutPMCD(t *testing.T) {
 		"Start it (systemctl start pmcd), or name another one with -h\n"
 	assert.Equal(t, reason+"1 definition, 0 errors (syntax only)\n", errs)
 	_, _ = s.fails("check", "--pmcd", "unix:/nonexistent/socket", path)
+}
+
+// The commands read what the agent's line in pmcd.conf names, unless -c names something else.
+func TestPathsOfAgent(t *testing.T) {
+	s := newSite(t)
+	mine, other := filepath.Join(s.dir, "mine.conf"), filepath.Join(s.dir, "other.conf")
+	writeFile(t, mine, "site.a = 1\n")
+	writeFile(t, other, "site.a = 2\n")
+	s.file("site.conf", "site.a = 3\n")
+	value := func(options ...string) string {
+		t.Helper()
+		return strings.TrimSpace(s.succeeds(append([]string{"eval", "site.a"}, options...)...))
+	}
+	assert.Equal(t, "site.a\n    value 3", value())
+	line := "derived 510 pipe binary %s/opt/pmdaderived --interval 5s -V --mmv=off -U pcp %s " + mine + " --protect proc\n"
+	for _, option := range []string{"-c", "--config"} {
+		writeFile(t, filepath.Join(s.dir, "pmcd.conf"), "# pmdaderived -c "+other+"\nlinux 60 dso linux_init pmda.so\n\n"+
+			fmt.Sprintf(line, "", option))
+		assert.Equal(t, "site.a\n    value 1", value())
+		assert.Equal(t, "site.a\n    value 2", value("-c", other))
+	}
+	out, _, _ := s.run("check", s.file("draft.conf", "site.a = 4\n"))
+	assert.NotContains(t, out, "site.conf")
+	assert.Contains(t, s.succeeds("check", mine, other), "replaces the definition at "+mine)
 }
 
 // PCP_HOST counts as -h wherever pmcd is asked.

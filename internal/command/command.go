@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"os/user"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -221,8 +222,29 @@ func (t *invocation) read(paths []string) definitions.Parsed {
 	return t.reader(paths).Read()
 }
 
-// reader returns a reader for the user that the agent runs as; without such an account for root.
+// agentPaths returns the paths of -c in the agent's line of pmcd.conf, nil if there is none.
+func (t *invocation) agentPaths() (paths []string) {
+	text, _ := config.ReadFile(t.conf.PMCDConf) // optional
+	for line := range strings.Lines(string(text)) {
+		words := strings.Fields(line) // NAME DOMAIN pipe binary [notready] PROGRAM OPTIONS
+		at := slices.IndexFunc(words, func(word string) bool { return filepath.Base(word) == commandline.Name })
+		if at <= 0 || words[0][0] == '#' {
+			continue
+		}
+		flags := commandline.NewFlags()
+		flags.ParseErrorsAllowlist.UnknownFlags = true
+		flags.FuncP("config", "c", "", commandline.PathList(&paths))
+		_, _ = commandline.Parse(flags, words[at+1:]) // the agent tells mistakes
+	}
+	return paths
+}
+
+// reader returns a reader for the user that the agent runs as; without such an account for root. Without paths it reads
+// the files of the agent.
 func (t *invocation) reader(paths []string) definitions.Reader {
+	if paths == nil {
+		paths = t.agentPaths()
+	}
 	r := definitions.Reader{Paths: paths, Conf: t.conf}
 	if account, err := user.Lookup(t.conf.User); err == nil {
 		r.User, _ = strconv.Atoi(account.Uid) // a number on Unix

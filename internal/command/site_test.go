@@ -203,7 +203,8 @@ func (s *site) run(args ...string) (stdout, stderr string, exit int) {
 	conf := filepath.Join(s.dir, "pcp.conf")
 	writeFile(s.t, conf, "")
 	me := must(user.Current())(s.t)
-	getenv := environment("PCP_CONF", conf, "PCP_VAR_DIR", s.dir, "PCP_SYSCONF_DIR", s.dir, "PCP_ETC_DIR", s.dir,
+	getenv := environment("PCP_CONF", conf, "PCP_VAR_DIR", s.dir, "PCP_SYSCONF_DIR", s.dir, "PCP_ETC_DIR", s.dir, "PCP_PMCDCONF_PATH",
+		filepath.Join(s.dir, "pmcd.conf"),
 		"PCP_USER", cmp.Or(s.user, me.Username), "PCP_VERSION", s.version, "TZ", s.zone, "PCP_HOST", s.host, "PMCD_SOCKET",
 		cmp.Or(s.pmcd, "/nonexistent/socket"))
 	exit, known := Program{
