@@ -29,6 +29,7 @@ func TestUnportable(t *testing.T) {
 		{"max(a) + min(a, b)", "min() of several operands: 9 nowhere"},
 		{"max(sqrt(a), 1)", "max() of several operands: 0 nowhere; sqrt(): 4 nowhere"},
 		{"max(sum(a) by (b))", "max() of an expression: 4 nowhere; by (KEY): 11 nowhere"},
+		{`latch(max_sample(a, "1min") > 1, a < 1)`, "latch(): 0 nowhere; max_sample(): 6 nowhere"},
 		{"topk_inst(default(a, 0), 5)", "topk_inst(): 0 nowhere; default(): 10 nowhere"},
 	} {
 		var got []string

@@ -65,5 +65,5 @@ func TestReplayPage(t *testing.T) {
 		assert.Equal(t, commandline.ExitOK, exit)
 		assert.Equal(t, want, out+errs, command)
 	}
-	assert.Equal(t, 4, sessions)
+	assert.Equal(t, 5, sessions)
 }

@@ -202,6 +202,30 @@ func TestTicks(t *testing.T) {
 	assert.Equal(t, []string{"20 of 1201", "21 of 21"}, all, "20 minutes with what is before")
 }
 
+// A condition about a limit changes at every other record, a latch only when the disk is busy and when it is not.
+func TestPlayLatch(t *testing.T) {
+	source := NewSource(open(t))
+	s := watching(t, source, "x = max(rate(disk.dev.avactive)) > 0.975",
+		"y = latch(max(rate(disk.dev.avactive)) > 0.975, max(rate(disk.dev.avactive)) < 0.9)",
+		`z = latch(min_sample(max(rate(disk.dev.avactive)), "30s", "10s") > 0.96, x == 0 && !y, "10s")`)
+	changes, states := make([]int, 3), make([]uint64, 3)
+	var began []time.Time
+	require.NoError(t, NewPlayer(source, s).Play(t.Context(), Options{Start: night, End: at(30, 0)},
+		func(s *session.Session, when time.Time) error {
+			for i, m := range s.Set().Metrics() {
+				if v := s.Value(m); len(v.Bits) > 0 && v.Bits[0] != states[i] {
+					changes[i]++
+					if states[i] = v.Bits[0]; changes[i] == 1 {
+						began = append(began, when.UTC())
+					}
+				}
+			}
+			return nil
+		}))
+	assert.Equal(t, []int{24, 2, 2}, changes)
+	assert.Equal(t, []time.Time{at(12, 10), at(12, 10), at(12, 20)}, began)
+}
+
 func TestPlayEnds(t *testing.T) {
 	source := NewSource(open(t))
 	p := NewPlayer(source, watching(t, source, "load = kernel.all.load"))

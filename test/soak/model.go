@@ -131,9 +131,25 @@ func forms() []form {
 			name: "long", track: "window", cells: single(spanned),
 			text: `(max_sample(instant(wave.nanos), "SPAN", "1s") - min_sample(instant(wave.nanos), "5s")) * %d`,
 		},
+		{
+			// One of the conditions is true at each tick, so that gaps do not matter. A latch has a value before its
+			// first tick, when the track has none, but not with the last summand.
+			name: "latch", track: "window",
+			text: "(latch(" + evenSecond + " < 0.5, " + evenSecond + " >= 0.5) + " +
+				`0 * last_sample(instant(wave.nanos), "5s")) * %d`,
+			cells: single(func(m moment, k float64) float64 {
+				if pairs := float64(m.at) / 2e9; pairs-math.Floor(pairs) >= 0.5 {
+					return 0
+				}
+				return k
+			}),
+		},
 		{name: "held", track: "held", text: `last_sample(wave.burst, "5s") * %d`, cells: each(rig.BurstMembers, rig.Member)},
 	}
 }
+
+// evenSecond is below 0.5 in every other second.
+const evenSecond = "instant(wave.nanos) / 2000000000 - floor(instant(wave.nanos) / 2000000000)"
 
 // spanned returns the time from the first tick to the last one.
 func spanned(m moment, k float64) float64 { return float64(m.at-m.first) * k }
