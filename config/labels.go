@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -72,7 +73,7 @@ func ParseLabels(text string) (string, error) {
 	if _, offset, err = next(); err != nil {
 		return refuse(offset, malformed)
 	}
-	if _, offset, err = next(); err != io.EOF {
+	if _, offset, err = next(); !errors.Is(err, io.EOF) {
 		return refuse(offset, "text after the labels")
 	}
 	set, err := pdu.NewLabelSet(pdu.NoInst, pdu.LabelItem, labels)
