@@ -2,7 +2,6 @@ package derived
 
 import (
 	"fmt"
-	"strconv"
 	"testing"
 	"time"
 
@@ -22,7 +21,7 @@ func steady(tb testing.TB, n int, split bool) (derivedtest.Catalog, []Sample) {
 	names := map[pdu.Inst]string{}
 	for i := range ids {
 		ids[i] = pdu.Inst(i)
-		names[ids[i]] = "inst-" + strconv.Itoa(i)
+		names[ids[i]] = fmt.Sprintf("inst-%d le=%d", i, i)
 	}
 	insts := NewInstSet(ids)
 	named := NewNameTable(names, map[string]pdu.Inst{"it": pdu.Inst(n / 2)})
@@ -93,6 +92,9 @@ func TestNoAllocation(t *testing.T) {
 		"max(bin, avg(bin) by (/([0-9])$/), 3.5)",
 		"avg(bin) by (/([0-9])$/) > 30 ? bin.l : bin.l - bin",
 		"default(bin > 30 ? delta(bin.l) : bin.l - bin, 7)",
+		"nth_percentile_bucket(bin, 95) - share_bucket(bin.d, 500)",
+		"nth_percentile_bucket(rate(bin.ctr), 95) by (/([0-9])$/)",
+		"share_bucket(bin > 30 ? bin.d : novalue(), 500) by (bin.u)",
 		"default(delta(bin), nth_percentile_inst(bin, 90) by (/([0-9])$/))",
 	} {
 		for _, split := range []bool{false, true} {

@@ -267,7 +267,7 @@ func vector(tb testing.TB, desc pdu.Desc, text string) *Vector {
 // textOf is a vector as VALUES.
 func textOf(v *Vector) string {
 	if v.Code < 0 {
-		return "error: " + v.Code.Error()
+		return strings.TrimSuffix("error: "+v.Code.Error()+": "+v.Why, ": ")
 	}
 	if v.Len() == 0 {
 		return "none"

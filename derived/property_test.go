@@ -128,6 +128,7 @@ func mixture(tb testing.TB) []*Definition {
 		"rescale(bin.kbyte, \"byte\")", "bin.kbyte + mkconst(1, units=Mbyte)", "derived.m1 - derived.m2", "-m4",
 		"sqrt(bin.d)", "max(bin, bin.u, 3)", "min(bin.kbyte, bin.kbyte)", "default(bin.d / bin, 0)", "default(bin, long.one)",
 		"default(rate(bin.ctr), 1)", "default(m10 + m1, m10)", "bin.u ? 0 : bin",
+		"share_bucket(bin.d, 0.5)", "default(nth_percentile_bucket(delta(bin), 95), 7)",
 		"stdev_inst(bin.f)", "nth_percentile_inst(bin.d, 33.3)",
 		"topk_inst(bin.d, 2)", "bottomk_inst(bin, 1) + bin", "default(topk_inst(delta(bin.l), 1), 7)",
 	} {

@@ -55,6 +55,8 @@ const (
 	RuleFunctionDimension
 	RuleNumberFit
 	RuleDefaultFit
+	RuleBucketSingular
+	RuleBucketCounter
 	RuleWindowCounter
 	RuleWindowInWindow
 	RuleLatchInWindow
@@ -119,6 +121,11 @@ var ruleTexts = [...]struct{ reason, example string }{
 	RuleFunctionDimension: {"Operand of function is not dimensionless", "sqrt(kbyte)"},
 	RuleNumberFit:         {"Number does not fit the other operands", "max(bin, 0.5)"},
 	RuleDefaultFit:        {"Second operand does not fit the first", "default(bin, bin.d)"},
+	RuleBucketSingular:    {"Operand has no instances, which are the buckets", "share_bucket(long.one, 1)"},
+	RuleBucketCounter: {
+		"Counter operand for function of buckets: take delta() or rate() of it",
+		"nth_percentile_bucket(bin.ctr, 95)",
+	},
 	RuleWindowCounter: {
 		"Counter operand for function over time: take rate() or delta() of it",
 		`max_sample(bin.ctr, "1min")`,

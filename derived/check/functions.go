@@ -46,6 +46,9 @@ var functions = map[syntax.Func]function{
 	syntax.BottomK:    {numeric: true, noCounter: true},
 	syntax.Default:    {numeric: true, check: checkDefault},
 
+	syntax.PercentileBucket: {numeric: true, check: checkBuckets, result: asInstantDouble},
+	syntax.ShareBucket:      {numeric: true, check: checkBuckets, result: asInstantDouble},
+
 	syntax.MaxSample:        {numeric: true, noCounter: true, form: formWindow, result: asInstant},
 	syntax.MinSample:        {numeric: true, noCounter: true, form: formWindow, result: asInstant},
 	syntax.FirstSample:      {numeric: true, noCounter: true, form: formWindow, result: asInstant},
@@ -177,6 +180,22 @@ func checkRescale(_ *checker, n *Node, e *syntax.Call) Rule {
 func checkDimensionless(_ *checker, n *Node, _ *syntax.Call) Rule {
 	if !n.Units.Dimensionless() {
 		return RuleFunctionDimension
+	}
+	return 0
+}
+
+// checkBuckets requires instances, which are the buckets, and counts of a time, not since the source began. The result
+// is singular. It has the units among the arguments, if there are any.
+func checkBuckets(_ *checker, n *Node, e *syntax.Call) Rule {
+	switch {
+	case n.InDom == pdu.NoInDom:
+		return RuleBucketSingular
+	case n.Sem == pdu.SemCounter:
+		return RuleBucketCounter
+	}
+	n.InDom, n.Units = pdu.NoInDom, pdu.Units{}
+	if units := e.Literal(); units != nil {
+		n.Units, _, _ = pdu.ParseUnits(units.Text) // Parse has checked the text
 	}
 	return 0
 }

@@ -5,7 +5,8 @@ import "pmdaderived/pdu"
 // Vector has the values of a metric or subexpression at one moment: an error code, or a column of values. Immutable
 // while it is shared.
 type Vector struct {
-	Code  pdu.Code // < 0: the error because of which there are no values; all other fields are then unset
+	Code  pdu.Code // < 0: the error because of which there are no values; all other fields but Why are then unset
+	Why   string   // more about Code; "": nothing is known
 	Type  pdu.Type
 	Insts *InstSet // one instance per value; nil: at most one value, of a singular metric
 

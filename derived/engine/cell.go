@@ -35,6 +35,7 @@ type cellMemory struct {
 	match   match
 
 	grouping *group.Grouping // the last one
+	buckets  *buckets        // the last ones
 }
 
 // makeNumbers returns room for the n numbers of the result of step i: a register if only one step takes the result.

@@ -197,6 +197,11 @@ func (c *compiler) addCall(e *syntax.Call, n *check.Node, s step, age uint8) int
 	if number := e.Number(); number != nil {
 		s.third = c.add(step{op: opConst, typ: pdu.TypeDouble}.withValue(column.FromDouble(number.Float)))
 	}
+	if s.op == opBuckets { // a bucket without a value must be noticed
+		filled := step{op: opFill, typ: pdu.TypeDouble, set: true, first: c.addConvert(s.first, pdu.TypeDouble)}
+		filled.second = c.addInstances(x, age)
+		s.first = c.add(filled)
+	}
 	if e.By != nil {
 		s.op, s.from, s.word, s.domain, s.age = opGroup, x.Type, uint8(e.Func), n.InDom, age
 		c.setKey(&s, n.Key, age)
@@ -221,6 +226,8 @@ func (c *compiler) addCall(e *syntax.Call, n *check.Node, s step, age uint8) int
 		s.word = uint8(e.Func)
 	case opAggregate:
 		s.from, s.word, s.age = x.Type, uint8(e.Func), age+x.History
+	case opBuckets:
+		s.word, s.domain, s.age = uint8(e.Func), x.InDom, age
 	case opCount:
 		s.age = age + x.History
 	case opRescale:

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -124,6 +125,11 @@ func (e *Evaluation) step(i int32) *column.Vector {
 		if a := e.step(s.first); a.Len() > 0 || e.isKnown(s, a) {
 			c.setNumber(uint64(a.Len())) // 0 for an error
 		}
+	case opBuckets:
+		e.buckets(i, s, c)
+	case opFill:
+		e.fill(i, s, c)
+		e.release(s.second)
 	case opDelta, opRate:
 		e.change(i, s, c)
 		e.release(s.second)
@@ -163,6 +169,13 @@ func (e *Evaluation) step(i int32) *column.Vector {
 	if c.v.Code >= 0 && c.v.Len() == 0 && s.op != opTernary {
 		s.takes(func(k int32) { c.v.Unknown = c.v.Unknown || e.step(k).Unknown })
 	}
+	if c.v.Code < 0 && c.v.Why == "" {
+		s.takes(func(k int32) {
+			if of := &e.slots[k]; of.round == e.round && of.v.Code == c.v.Code {
+				c.v.Why = cmp.Or(c.v.Why, of.v.Why)
+			}
+		})
+	}
 	if s.op > opNothing {
 		e.release(s.first)
 	}
@@ -188,7 +201,7 @@ func (c *cell) setUnusual(s *step, v *column.Vector) {
 	switch {
 	case v == nil:
 	case v.Code < 0:
-		c.v.Code = v.Code
+		c.v.Code, c.v.Why = v.Code, v.Why
 	case v.Len() == 0:
 		c.v.Unknown = v.Unknown
 	case v.Type != s.typ || s.set:

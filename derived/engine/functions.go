@@ -41,6 +41,9 @@ var functions = [...]function{
 	syntax.BottomK:    {step: opTop},
 	syntax.Default:    {step: opDefault},
 
+	syntax.PercentileBucket: {step: opBuckets, buckets: (*histogram).percentile},
+	syntax.ShareBucket:      {step: opBuckets, buckets: (*histogram).share},
+
 	syntax.MaxSample:        {step: opWindow},
 	syntax.MinSample:        {step: opWindow},
 	syntax.FirstSample:      {step: opWindow},
@@ -70,6 +73,9 @@ type function struct {
 	// reduce is the loop of opAggregate, for at least one value. n is the number among the arguments, if the function
 	// has one.
 	reduce func(t pdu.Type, a []uint64, n float64) (value uint64)
+
+	// buckets computes opBuckets from the buckets of a group. It returns NaN if there is no value.
+	buckets func(h *histogram, n float64) float64
 }
 
 // absolute removes the sign. The smallest integer of a type becomes the largest.

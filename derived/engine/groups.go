@@ -54,8 +54,12 @@ func (e *Evaluation) grouping(s *step, c *cell, from *column.InstSet) *group.Gro
 // aggregateGroups computes an aggregate for each group. Without values there are no groups, and count() of an error has
 // none either.
 func (e *Evaluation) aggregateGroups(i int32, s *step, c *cell) {
-	a := e.step(s.first)
 	f := &functions[s.function()]
+	if f.step == opBuckets {
+		e.buckets(i, s, c)
+		return
+	}
+	a := e.step(s.first)
 	if f.step != opCount {
 		c.v.Code = min(0, a.Code)
 	}

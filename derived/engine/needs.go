@@ -95,6 +95,12 @@ func (c *compiler) addStepNeeds(n *Needs, s *step) {
 		n.Labels = append(n.Labels, Selector{of, c.program.text(s)})
 	default:
 	}
+	if d, ok := c.set.bucketDomain(s); ok {
+		c.addNames(n, d)
+		if _, ours := c.set.groupDomains[d]; !ours {
+			n.Labels = append(n.Labels, Selector{d, boundLabel})
+		}
+	}
 	switch s.op {
 	case opOperand:
 		n.Operands = append(n.Operands, s.pmid())

@@ -30,6 +30,8 @@ const (
 	opEach                        // ( a -- abs(a) … ), each value by a function
 	opAggregate                   // ( a -- sum(a) … ), one value
 	opCount                       // ( a -- number of values )
+	opBuckets                     // ( a -- nth_percentile_bucket(a) … ), of what the instances of a counted
+	opFill                        // ( a b -- a, of type DOUBLE, for the instances of b; NaN where a has no value )
 	opDelta                       // ( a b -- a-b ), b is one sample older
 	opRate                        // ( a b -- a-b per second ), b is one sample older
 	opUnchanged                   // ( a -- 0 for each value ), delta() and rate() of constants
@@ -66,10 +68,10 @@ type step struct {
 
 	// The operands, which are steps: first, second and third in the order of the comments at stepOp. The key of opGroup
 	// and opSpread is second if it is a metric. A number among the arguments of a function is third: of opAggregate,
-	// opGroup and opTop. opConst and opConstSet have no operands: first and second are the halves of their value.
+	// opBuckets, opGroup and opTop. opConst and opConstSet have no operands: first and second are the halves of their value.
 	first, second, third int32
 
-	domain pdu.InDom // of opConstSet, opSelect and opMatch: the instances; of opGroup, opSpread and opRename: the groups
+	domain pdu.InDom // of opConstSet, opSelect, opMatch and opBuckets: the instances; of opGroup, opSpread and opRename: the groups
 	entry  int32     // a metric, or the position of data in the program: see pmid, operandDomain, and the methods of program
 }
 
@@ -88,7 +90,7 @@ func (s *step) operator() syntax.Op { return syntax.Op(s.word) }
 // divides reports whether s is a division.
 func (s *step) divides() bool { return s.op == opArith && s.operator() == syntax.Div }
 
-// function returns that of opPair, opAggregate, opEach, opTop and opGroup.
+// function returns that of opPair, opAggregate, opBuckets, opEach, opTop and opGroup.
 func (s *step) function() syntax.Func { return syntax.Func(s.word) }
 
 // negated reports whether opMatch keeps the instances that do not match.
@@ -148,7 +150,7 @@ func (s *step) takes(yield func(int32)) {
 	}
 	yield(s.first)
 	switch s.op {
-	case opArith, opCompare, opBool, opPair, opDelta, opRate, opInstances:
+	case opArith, opCompare, opBool, opPair, opDelta, opRate, opInstances, opFill:
 		yield(s.second)
 	case opGroup, opSpread:
 		if s.key == group.KeyMetric {

@@ -42,9 +42,9 @@ type Name struct {
 //	42   1.5   .5
 type Number struct {
 	node
-	Text   string  // the digits as written; semantic errors show them
+	Text   string  // the digits as written, and the minus if it is part of the number; semantic errors show them
 	Double bool    // it has a point
-	Int    uint32  // the value, 0 if Double
+	Int    uint32  // the value without the minus, 0 if Double
 	Float  float64 // the value, also of an integer; +Inf if it is too large
 }
 

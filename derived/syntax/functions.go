@@ -38,6 +38,8 @@ const (
 	Percentile
 	TopK
 	BottomK
+	PercentileBucket
+	ShareBucket
 	MaxSample
 	MinSample
 	AvgSample
@@ -124,6 +126,24 @@ var functions = [...]function{
 	}, groups: true, help: "the n-th percentile of the values of all instances"},
 	TopK:    {word: "topk_inst", since: Nowhere, args: many, help: "the k instances with the largest values"},
 	BottomK: {word: "bottomk_inst", since: Nowhere, args: many, help: "the k instances with the smallest values"},
+	PercentileBucket: {word: "nth_percentile_bucket", since: Nowhere, args: []Arg{
+		{Kind: Operand, expected: "<expr>", nextExpected: ", <number>)", nextFollows: "<expr>"},
+		{
+			Kind: Constant, expected: "Number from 0 to 100", follows: "<expr>,",
+			nextExpected: `) or , "<units>")`, nextFollows: "<expr>,<number>", most: 100,
+		},
+		{
+			Kind: Units, expected: "Units string", follows: "<expr>,<number>,",
+			nextExpected: ")", nextFollows: `<expr>,<number>,"<units>"`,
+		},
+	}, required: 2, groups: true, help: "the n-th percentile of what was counted in buckets, which are the instances"},
+	ShareBucket: {word: "share_bucket", since: Nowhere, args: []Arg{
+		{Kind: Operand, expected: "<expr>", nextExpected: ", <bound>)", nextFollows: "<expr>"},
+		{
+			Kind: Constant, expected: "Number", follows: "<expr>,",
+			nextExpected: ")", nextFollows: "<expr>,<bound>", signed: true,
+		},
+	}, groups: true, help: "the share, 0 to 1, of what was counted in buckets at or below a bound"},
 
 	MaxSample: {
 		word: "max_sample", since: Nowhere, args: window, required: 1,
@@ -268,6 +288,7 @@ type Arg struct {
 	// samples in the window; 0 is MaxTicks.
 	least, most float64
 	whole       bool // a Constant must have no point
+	signed      bool // a minus may be before a Constant, and becomes a part of it
 }
 
 // ArgKind is a kind of argument.

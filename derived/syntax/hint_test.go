@@ -69,11 +69,13 @@ func TestHints(t *testing.T) {
 		{"5 mkconst(1, units=byte)", ""},
 		{
 			"rate(a) by (b)",
-			"by (…) must follow the closing parenthesis of avg, count, max, min, sum, stdev_inst, nth_percentile_inst",
+			"by (…) must follow the closing parenthesis of avg, count, max, min, sum, stdev_inst, nth_percentile_inst, " +
+				"nth_percentile_bucket, share_bucket",
 		},
 		{
 			"sum by (b) (a)",
-			"by (…) must follow the closing parenthesis of avg, count, max, min, sum, stdev_inst, nth_percentile_inst",
+			"by (…) must follow the closing parenthesis of avg, count, max, min, sum, stdev_inst, nth_percentile_inst, " +
+				"nth_percentile_bucket, share_bucket",
 		},
 		{"hinv.ncpu & 1", "write &&"},
 		{"hinv.ncpu | 1", "write ||"},

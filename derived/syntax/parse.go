@@ -401,7 +401,14 @@ func (p *parser) argument(arg *Arg) Expr {
 	case Pattern:
 		return p.pattern()
 	case Constant:
+		start, minus := p.tok.at.Start, arg.signed && p.tok.kind == tokOp && p.tok.op == Sub
+		if minus {
+			p.advance()
+		}
 		x := p.number()
+		if minus {
+			x.Text, x.Float, x.at.Start = "-"+x.Text, -x.Float, start
+		}
 		if arg.most > 0 && p.err == nil && (arg.whole && x.Double || x.Float < arg.least || x.Float > arg.most) {
 			p.failAt(x.at.Start, p.constructs[len(p.constructs)-1].message())
 		}

@@ -190,7 +190,7 @@ func (e *evaluation) printSample() {
 		}
 		switch {
 		case v.Code < 0:
-			fmt.Fprintf(e.stdout, "Error: %v\n", v.Code)
+			fmt.Fprintln(e.stdout, "Error: "+errorText(v))
 			e.failed = true
 		case v.Len() == 0:
 			fmt.Fprintln(e.stdout, "No value(s) available!")
@@ -218,6 +218,14 @@ func inOrder(m *derived.Metric, v *derived.Vector) []int {
 		return cmp.Compare(v.Type.Float64(v.Bits[i]), v.Type.Float64(v.Bits[j]))
 	})
 	return order
+}
+
+// errorText returns the error of a result.
+func errorText(v *derived.Vector) string {
+	if v.Why != "" {
+		return v.Code.Error() + ": " + v.Why
+	}
+	return v.Code.Error()
 }
 
 func (e *evaluation) printValues(m *derived.Metric, v *derived.Vector) {

@@ -59,6 +59,8 @@ kernel.all.uptime           DOUBLE instant  sec          .     5000
 proc.psinfo.start_time      U64    discrete millisec     60.5  0 1000
 proc.psinfo.utime           U64    counter  millisec     60.5  10 20
 sample.event.records        EVENT  instant  .            60.4
+bpf.runq.latency            U64    counter  nanosec      60.8  5 9 1
+openmetrics.web.http_request_duration_seconds_bucket DOUBLE counter count 60.9 5 9 10 1 1 2
 `
 
 func collectedInDoms() map[pdu.InDom]pmapitest.InDom {
@@ -75,6 +77,9 @@ func collectedInDoms() map[pdu.InDom]pmapitest.InDom {
 		pdu.NewInDom(60, 7): domain(pdu.Instance{ID: 0, Name: "/system.slice"},
 			pdu.Instance{ID: 1, Name: "/user.slice"},
 			pdu.Instance{ID: 2, Name: "/system.slice/cron.service"}),
+		pdu.NewInDom(60, 8): domain(pdu.Instance{ID: 0, Name: "0-1"}, pdu.Instance{ID: 1, Name: "2-3"},
+			pdu.Instance{ID: 2, Name: "4-7"}),
+		pdu.NewInDom(60, 9): domain(routes()...),
 		pdu.NewInDom(60, 5): domain(pdu.Instance{ID: 1, Name: "000001 /sbin/init"},
 			pdu.Instance{ID: 812, Name: "000812 /usr/libexec/pcp/bin/pmcd -A"}),
 	}
@@ -84,6 +89,17 @@ func collectedInDoms() map[pdu.InDom]pmapitest.InDom {
 func cpus(n int) (all []pdu.Instance) {
 	for i := range n {
 		all = append(all, pdu.Instance{ID: pdu.Inst(i), Name: fmt.Sprint("cpu", i)})
+	}
+	return all
+}
+
+// routes are the buckets of two routes, as pmdaopenmetrics names them.
+func routes() (all []pdu.Instance) {
+	for _, route := range []string{"/cart", "/pay"} {
+		for _, le := range []string{"0.1", "0.3", "+Inf"} {
+			name := fmt.Sprintf("%d le:%s route:%s", len(all), le, route)
+			all = append(all, pdu.Instance{ID: pdu.Inst(len(all)), Name: name})
+		}
 	}
 	return all
 }
@@ -98,6 +114,15 @@ func startCollector(t *testing.T) (spec string, c *pmapitest.Collector) {
 		key := pmapitest.LabelKey{Type: pdu.LabelInstances, Ident: uint32(pdu.NewInDom(60, 3))}
 		c.Labels[key] = append(c.Labels[key],
 			must(pdu.NewLabelSet(pdu.Inst(i+1), pdu.LabelInstances, map[string]any{"type": kind}))(t))
+	}
+	for _, bucket := range routes() {
+		key := pmapitest.LabelKey{Type: pdu.LabelInstances, Ident: uint32(pdu.NewInDom(60, 9))}
+		labels := map[string]any{}
+		for _, word := range strings.Fields(bucket.Name)[1:] {
+			name, value, _ := strings.Cut(word, ":")
+			labels[name] = value
+		}
+		c.Labels[key] = append(c.Labels[key], must(pdu.NewLabelSet(bucket.ID, pdu.LabelInstances, labels))(t))
 	}
 	for i, line := range strings.Split(strings.TrimSpace(collected), "\n") {
 		f := strings.Fields(line)

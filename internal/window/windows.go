@@ -147,10 +147,10 @@ func (ws *Windows) Add(i int, tick int64, s derived.Sample, goesOn bool) bool {
 	switch {
 	case v.Code < 0:
 		w.history = former // the next sample is compared with the last one that had values
-		ws.miss(w, tick, v.Code)
+		ws.miss(w, tick, v.Code, v.Why)
 		return false
 	case v.Len() == 0 && n <= w.Needs().History: // such as the first value of a rate
-		ws.miss(w, tick, pdu.ErrAgain)
+		ws.miss(w, tick, pdu.ErrAgain, "")
 		return false
 	}
 	insts := v.Insts.Union(ws.eval.Instances(w.Window))
@@ -176,23 +176,24 @@ func (ws *Windows) Add(i int, tick int64, s derived.Sample, goesOn bool) bool {
 }
 
 // Miss notes that a window has no sample of a tick.
-func (ws *Windows) Miss(i int, tick int64) { ws.miss(&ws.entries[i], tick, pdu.ErrAgain) }
+func (ws *Windows) Miss(i int, tick int64) { ws.miss(&ws.entries[i], tick, pdu.ErrAgain, "") }
 
 // Expire removes the result of a window that has no values in the window that ends at tick. A latch keeps its states.
 func (ws *Windows) Expire(i int, tick int64) {
 	w := &ws.entries[i]
 	if newest, ok := w.shared.Newest(); ok && w.Span > 0 && w.Func != syntax.Latch && tick-newest >= w.Span {
-		ws.miss(w, tick, pdu.ErrAgain)
+		ws.miss(w, tick, pdu.ErrAgain, "")
 	}
 }
 
-// miss keeps the present result unless it is too old. The age of a latch without a tick counts from its first gap.
-func (ws *Windows) miss(w *entry, tick int64, code pdu.Code) {
+// miss keeps the present result unless it is too old; then the result is an error. The age of a latch without a tick
+// counts from its first gap.
+func (ws *Windows) miss(w *entry, tick int64, code pdu.Code, why string) {
 	if w.shared.newestTick == beforeTicks {
 		w.shared.newestTick = tick - 1
 	}
 	if newest, ok := w.shared.Newest(); !ok || tick-newest > maxMissedTicks {
-		w.result = &derived.Vector{Code: code}
+		w.result = &derived.Vector{Code: code, Why: why}
 	}
 }
 

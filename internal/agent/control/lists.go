@@ -89,8 +89,8 @@ func instanceMetrics(s *Source) []Metric {
 			Item: 21, Name: "definition.error", Shape: word,
 			Short: "reason why a definition is not served as written or lacks values; empty if there is none",
 			Long: "For a definition that is served, the reason is an operand without values (even if the definition\n" +
-				"has values without it), an agent that is not sampled now because it is slow, or that the agent has\n" +
-				"no connection to pmcd.",
+				"has values without it), an agent that is not sampled now because it is slow, that the agent has\n" +
+				"no connection to pmcd, or an instance that is no bucket of a histogram.",
 			Content: definitions(func(v *Values, d *Definition) { v.text(d.ID, d.Problem()) }),
 		},
 		{

@@ -41,6 +41,7 @@ type Usage struct {
 	Values     int           // number of values in that fetch, for all instances
 	Time       time.Duration // of all evaluations for clients
 	WindowTime atomic.Int64  // ns, of all evaluations for functions over time; the sampler adds to it
+	Why        string        // more about the error that was served last instead of values; "": nothing is known
 }
 
 // NewSnapshot returns a snapshot that replaces before; nil: there is none.

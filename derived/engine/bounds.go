@@ -1,0 +1,102 @@
+package engine
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pmdaderived/derived/column"
+	"pmdaderived/pdu"
+)
+
+// boundLabel is the label with the upper bound of a bucket, as Prometheus has it.
+const boundLabel = "le"
+
+// BoundForm is how the instances of agents tell the bounds of their buckets.
+type BoundForm uint8
+
+// The forms, in the order in which they are tried.
+const (
+	NoBound     BoundForm = iota
+	BoundLabel            // the label le
+	BoundColon            // a word of the name, le:0.5, as pmdaopenmetrics writes the label
+	BoundEquals           // a word of the name, le=0.5, as pmdaopentelemetry names buckets
+	BoundRange            // a word of the name, 4-7, from the lowest to the highest value
+	BoundNumber           // the name
+)
+
+// String returns the form as explain prints it.
+func (f BoundForm) String() string {
+	return [...]string{"nothing", "the label le", "le:BOUND", "le=BOUND", "LOW-HIGH", "the number"}[f]
+}
+
+// Cumulative reports whether buckets of the form count all that is at or below the bound. The others count what is
+// above the bound before.
+func (f BoundForm) Cumulative() bool { return f == BoundLabel || f == BoundColon }
+
+// bound has the bounds of a bucket: it counts what is above low and at or below high.
+type bound struct {
+	low  float64 // NaN: the bound of the bucket before
+	high float64 // +Inf: there is none
+	form BoundForm
+}
+
+// BoundOf returns how an instance tells the bound of its bucket.
+func BoundOf(names *column.NameTable, id pdu.Inst) BoundForm {
+	name, _ := names.Name(id)
+	label, _ := names.Label(boundLabel, id)
+	return boundOf(label, name).form
+}
+
+// boundOf returns the bounds that a label, which is perhaps "", or the name of an instance tells.
+func boundOf(label, name string) bound {
+	if high, ok := parseBound(label); ok {
+		return bound{math.NaN(), high, BoundLabel}
+	}
+	words := strings.Fields(name)
+	for _, form := range []struct {
+		prefix string
+		form   BoundForm
+	}{{"le:", BoundColon}, {"le=", BoundEquals}} {
+		for _, word := range words {
+			if text, ok := strings.CutPrefix(word, form.prefix); ok {
+				if high, ok := parseBound(text); ok {
+					return bound{math.NaN(), high, form.form}
+				}
+			}
+		}
+	}
+	if at := slices.IndexFunc(words, func(word string) bool { return parseRange(word).form != NoBound }); at >= 0 {
+		return parseRange(words[at])
+	}
+	if high, ok := parseBound(name); ok {
+		return bound{math.NaN(), high, BoundNumber}
+	}
+	return bound{}
+}
+
+// parseBound reads an upper bound.
+func parseBound(text string) (float64, bool) {
+	high, err := strconv.ParseFloat(text, 64)
+	return high, err == nil && high > math.Inf(-1)
+}
+
+// parseRange reads LOW-HIGH. Between whole numbers it is about whole values: up to the number after HIGH.
+func parseRange(word string) bound {
+	for i := 1; i < len(word); i++ {
+		if word[i] != '-' {
+			continue
+		}
+		low, err := strconv.ParseFloat(word[:i], 64)
+		high, ok := parseBound(word[i+1:])
+		if err != nil || !ok || !(low <= high) {
+			continue
+		}
+		if !strings.ContainsAny(word, ".eE") {
+			high++
+		}
+		return bound{low, high, BoundRange}
+	}
+	return bound{}
+}

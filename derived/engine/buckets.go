@@ -1,0 +1,257 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"pmdaderived/derived/column"
+	"pmdaderived/derived/group"
+	"pmdaderived/pdu"
+)
+
+// buckets has the instances of a set as buckets of histograms, one histogram for each group. It is valid as long as
+// the instances, their names and the groups are the same.
+type buckets struct {
+	from     *column.InstSet
+	names    *column.NameTable
+	grouping *group.Grouping // nil: all instances are one group
+
+	histograms []histogram // of the groups
+	why        string      // the rule that an instance breaks; "": none
+}
+
+// histogram has the buckets of a group, by their bounds.
+type histogram struct {
+	unnamed bool      // an instance has no known name
+	at      []int32   // the positions of the buckets in the set
+	bounds  []bound   // their bounds
+	counts  []float64 // what was counted at or below each bound
+}
+
+// buckets computes opBuckets, also for groups. A group whose buckets are not complete and plausible has no value.
+func (e *Evaluation) buckets(i int32, s *step, c *cell) {
+	a := e.step(s.first)
+	if c.v.Code = cmp.Or(min(0, a.Code), e.keyCode(s)); c.v.Code < 0 || a.Len() == 0 {
+		return
+	}
+	m, f := c.memory(), functions[s.function()].buckets
+	var g *group.Grouping
+	if s.set {
+		g = e.grouping(s, c, a.Insts)
+	}
+	if g != nil && g.Insts.Len() == 0 {
+		return
+	}
+	domain, _ := e.set.bucketDomain(s)
+	names := e.nameTable(domain, s.age)
+	if b := m.buckets; b == nil || b.from != a.Insts || b.names != names || b.grouping != g {
+		m.buckets = newBuckets(a.Insts, names, g, e.set.groupDomains[domain].Label == boundLabel)
+	}
+	if m.buckets.why != "" {
+		c.v.Code, c.v.Why = pdu.ErrInst, m.buckets.why
+		return
+	}
+	out := e.makeNumbers(i, c, len(m.buckets.histograms))[:0]
+	m.ids = m.ids[:0]
+	for k := range m.buckets.histograms {
+		h := &m.buckets.histograms[k]
+		value := math.NaN()
+		if h.count(a.Bits) {
+			value = f(h, e.number(s))
+		}
+		if math.IsNaN(value) {
+			c.v.Unknown = true
+			continue
+		}
+		out = append(out, column.FromDouble(value))
+		if s.set {
+			m.ids = append(m.ids, g.Insts.IDs()[k])
+		}
+	}
+	if c.v.Bits = out; s.set && len(out) > 0 {
+		c.v.Insts = m.collectedSet()
+	}
+}
+
+// bucketDomain returns the domain of the buckets that a step takes; ok is false if it takes none.
+func (s *Set) bucketDomain(of *step) (d pdu.InDom, ok bool) {
+	switch {
+	case of.op == opBuckets:
+		return of.domain, true
+	case of.op == opGroup && functions[of.function()].step == opBuckets:
+		return s.groupDomains[of.domain].Of, true
+	}
+	return pdu.NoInDom, false
+}
+
+// newBuckets returns the instances of a set as buckets. labelled says that the names are values of the label le.
+func newBuckets(from *column.InstSet, names *column.NameTable, g *group.Grouping, labelled bool) *buckets {
+	b := &buckets{from: from, names: names, grouping: g, histograms: make([]histogram, 1)}
+	if g != nil {
+		b.histograms = make([]histogram, g.Insts.Len())
+	}
+	for k := range b.histograms {
+		h := &b.histograms[k]
+		n := from.Len()
+		if g != nil {
+			h.at = slices.Clone(g.Order[g.Bounds[k]:g.Bounds[k+1]])
+			n = len(h.at)
+		}
+		all := make(map[int32]bound, n)
+		for i := range n {
+			at := int32(i)
+			if g != nil {
+				at = h.at[i]
+			} else {
+				h.at = append(h.at, at)
+			}
+			name, ok := names.Name(from.IDs()[at])
+			label, _ := names.Label(boundLabel, from.IDs()[at])
+			if labelled {
+				label = name
+			}
+			h.unnamed = h.unnamed || !ok
+			all[at] = boundOf(label, name)
+		}
+		slices.SortStableFunc(h.at, func(x, y int32) int { return cmp.Compare(all[x].high, all[y].high) })
+		for _, at := range h.at {
+			h.bounds = append(h.bounds, all[at])
+		}
+		h.counts = make([]float64, n)
+		if b.why = cmp.Or(b.why, h.rule(from, names)); b.why != "" {
+			break
+		}
+	}
+	return b
+}
+
+// rule returns the rule that an instance breaks, "" for none: each has a bound, of the same kind as the others, and no
+// two have the same.
+func (h *histogram) rule(from *column.InstSet, names *column.NameTable) string {
+	if h.unnamed {
+		return "" // no value, until the name is known
+	}
+	name := func(i int) string {
+		text, _ := names.Name(from.IDs()[h.at[i]])
+		return text
+	}
+	for i, b := range h.bounds {
+		switch {
+		case b.form == NoBound:
+			return fmt.Sprintf("instance %q has no bound", name(i))
+		case b.form.Cumulative() != h.bounds[0].form.Cumulative():
+			return fmt.Sprintf("instances %q and %q tell their bounds differently: only one is cumulative", name(0), name(i))
+		case i > 0 && b.high == h.bounds[i-1].high:
+			return fmt.Sprintf("instances %q and %q have the same bound", name(i-1), name(i))
+		}
+	}
+	return ""
+}
+
+// count sets h.counts from the values of the set. It reports false if a count is missing or impossible: below 0, not
+// finite, or less than that of the bucket before if they are cumulative; or if nothing was counted.
+func (h *histogram) count(values []uint64) bool {
+	if h.unnamed {
+		return false
+	}
+	cumulative, total := h.bounds[0].form.Cumulative(), 0.0
+	for i, at := range h.at {
+		n := column.ToDouble(values[at])
+		if cumulative {
+			n -= total
+		}
+		if !(n >= 0) {
+			return false
+		}
+		total += n
+		if cumulative {
+			total = column.ToDouble(values[at]) // without rounding
+		}
+		h.counts[i] = total
+	}
+	last := len(h.bounds) - 1
+	low, high, _, _ := h.bucket(last)
+	infinite := math.IsInf(high, 1)
+	return total > 0 && total <= math.MaxFloat64 && (infinite || !cumulative) && !(infinite && last == 0 && low <= 0)
+}
+
+// bucket returns the ends of a bucket, and what was counted up to each. The lower end of the first one is 0 if its
+// bound is positive, else its bound. The upper end of the last one may be infinite.
+func (h *histogram) bucket(i int) (low, high, before, upTo float64) {
+	low, high, upTo = h.bounds[i].low, h.bounds[i].high, h.counts[i]
+	if i > 0 {
+		before = h.counts[i-1]
+	}
+	if i > 0 && math.IsNaN(low) {
+		low = h.bounds[i-1].high
+	}
+	if !(low > math.Inf(-1)) {
+		low = min(high, 0)
+	}
+	return low, high, before, upTo
+}
+
+// percentile returns the value below which n percent of what was counted are, by linear interpolation in its bucket. In
+// a bucket without an end it is the lower end. Source: histogram_quantile() in the documentation of PromQL.
+func (h *histogram) percentile(n float64) float64 {
+	rank := n / 100 * h.counts[len(h.counts)-1]
+	for i := range h.counts {
+		low, high, before, upTo := h.bucket(i)
+		switch {
+		case upTo < rank || upTo == before:
+		case math.IsInf(high, 1):
+			return low
+		default:
+			return low + (high-low)*((rank-before)/(upTo-before))
+		}
+	}
+	return math.NaN()
+}
+
+// share returns the share of what was counted at or below n, by linear interpolation in its bucket. A bucket without an
+// end is above n.
+func (h *histogram) share(n float64) float64 {
+	below := 0.0
+	for i := range h.counts {
+		low, high, before, upTo := h.bucket(i)
+		if high <= n {
+			below = upTo
+			continue
+		}
+		if low < n && !math.IsInf(high, 1) {
+			below = before + (upTo-before)*((n-low)/(high-low))
+		}
+		break
+	}
+	return below / h.counts[len(h.counts)-1]
+}
+
+// fill gives the values of the first operand to the instances of the second one, and NaN to the others of these.
+func (e *Evaluation) fill(i int32, s *step, c *cell) {
+	a, all := e.step(s.first), e.step(s.second)
+	switch {
+	case a.Code < 0:
+		c.v.Code = a.Code
+		return
+	case a.Len() == 0 || all.Insts == nil:
+		return
+	}
+	c.v.Insts = all.Insts
+	out := e.makeNumbers(i, c, all.Insts.Len())
+	if all.Insts == a.Insts {
+		copy(out, a.Bits)
+		return
+	}
+	m := c.memory()
+	if m.joined != all.Insts || m.join == nil || !m.join.IsWith(a.Insts) {
+		m.joined, m.join = all.Insts, all.Insts.Join(a.Insts)
+	}
+	for k := range out {
+		out[k] = column.FromDouble(math.NaN())
+	}
+	for k := range m.join.Insts.Len() {
+		out[m.join.Left.Place(k)] = a.Bits[m.join.Right.Place(k)]
+	}
+}

@@ -1,0 +1,76 @@
+package agent
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/internal/agent/control"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi/pmapitest"
+)
+
+// problemOf is what derived.control.definition.error says about a definition.
+func (h *harness) problemOf(name string) (text string) {
+	h.pmcd.Request(&pdu.PMNSNames{Names: []string{"derived.control.version"}}) // the request loop is idle after a reply
+	h.agent.controlDefinitions(func(d *control.Definition) bool {
+		if d.Name == name {
+			text = d.Problem()
+		}
+		return true
+	})
+	return text
+}
+
+// The agent looks up the labels of buckets, and gives the percentile of each group.
+func TestBucketsWithLabels(t *testing.T) {
+	u := newCollector(t)
+	u.Update(func() {
+		key := pmapitest.LabelKey{Type: pdu.LabelInstances, Ident: uint32(binDom)}
+		u.Labels = map[pmapitest.LabelKey][]pdu.LabelSet{}
+		for i, le := range []any{4, "8", "+Inf"} {
+			set, err := pdu.NewLabelSet(pdu.Inst(i+1), pdu.LabelInstances, map[string]any{"le": le, "kind": "k"})
+			require.NoError(t, err)
+			u.Labels[key] = append(u.Labels[key], set)
+		}
+	})
+	h := start(t, u, conf("p = nth_percentile_bucket(abs(up.bin), 50)",
+		"s = share_bucket(abs(up.bin), 6) by (label(kind))")).bound()
+	p := require1(t, h.value(h.id("derived.p")))
+	assert.InDelta(t, 6, math.Float64frombits(p.Bits), 1e-12, "10 up to 4, 20 up to 8, 30 in all")
+	s := require1(t, h.value(h.id("derived.s")))
+	assert.InDelta(t, 0.5, math.Float64frombits(s.Bits), 1e-12)
+	assert.Equal(t, []string{"k"}, h.indom(groupDom))
+	assert.Empty(t, h.problemOf("p"))
+}
+
+// An instance that is no bucket is an error, which names it until the next fetch with values.
+func TestInstanceWithoutBound(t *testing.T) {
+	u := newCollector(t)
+	u.InDoms[procDom] = pmapitest.InDom{Instances: []pdu.Instance{{ID: 1, Name: "init"}, {ID: 2, Name: "login"}}}
+	h := start(t, u, conf("p = nth_percentile_bucket(up.bin + 30, 50)",
+		"w = max_sample(share_bucket(up.bin + 30, 5), \"10s\")", "hidden = share_bucket(instant(proc.io), 3)"),
+		protectProc).bound()
+	id := h.id("derived.p")
+	eventually(t, "the error", func() bool { return h.fetch(id)[0].Code == pdu.ErrInst })
+	assert.Equal(t, `instance "one" has no bound`, h.problemOf("p"))
+	windowed := h.id("derived.w")
+	eventually(t, "the error of the window", func() bool { return h.fetch(windowed)[0].Code == pdu.ErrInst })
+	assert.Equal(t, `instance "one" has no bound`, h.problemOf("w"))
+
+	h.pmcd.Send(&pdu.Attr{Attr: pdu.AttrUserID, Value: "1000"}, 4)
+	h.pmcd.Client = 4
+	hidden := h.id("derived.hidden")
+	eventually(t, "the error of protected instances", func() bool { return h.fetch(hidden)[0].Code == pdu.ErrInst })
+	assert.Equal(t, "its instances, whose names are protected, are no buckets of a histogram", h.problemOf("hidden"))
+
+	u.Update(func() {
+		u.InDoms[binDom] = pmapitest.InDom{Instances: []pdu.Instance{{ID: 4, Name: "0-9"}, {ID: 5, Name: "10-19"}}}
+	})
+	u.tick(time.Second, map[pdu.PMID][]pdu.Value{binID: {pdu.Int32Value(4, 1), pdu.Int32Value(5, 1)}})
+	h.value(id)
+	assert.Empty(t, h.problemOf("p"))
+}
