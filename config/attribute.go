@@ -74,14 +74,15 @@ func (r *reader) readAttribute(l line, name string, start, paren, equals int) {
 		}
 	}
 	if attr == attrLabels {
-		var err error
-		if text, err = ParseLabels(text); err != nil {
+		labels, offset, err := ParseLabels(text)
+		if err != nil {
 			if !quoted { // in quotes a byte of the text can be anywhere, because of escapes
-				valueAt += Offset(err)
+				valueAt += offset
 			}
 			r.reportProblem(l, valueAt, &Problem{Msg: err.Error(), Name: name, Err: err})
 			return
 		}
+		text = labels
 		entry.definition.LabelsPos = r.position(l, attrAt)
 	}
 	if *given != nil && **given != text {

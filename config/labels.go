@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,28 +11,17 @@ import (
 	"pmdaderived/pdu"
 )
 
-// labelsError is an error in the labels of a definition.
-type labelsError struct {
-	msg    string
-	offset int
-}
-
-func (e *labelsError) Error() string { return e.msg }
-
-// Offset returns the byte offset in the text that the error is about.
-func (e *labelsError) Offset() int { return e.offset }
-
 // ParseLabels reads the labels of a metric, a JSON object without other objects or arrays in it. It returns the object
-// without blanks and sorted by name, as clients get it. An error has an [Offset] in text.
+// without blanks and sorted by name, as clients get it. offset is the byte of text that an error is about.
 //
 // The limits are below those of libpcp, whose clients merge these labels with those of the host and of the agent. A
 // name has no dot, since pmproxy would write the dot into the names of labels for Prometheus, which then rejects all
 // metrics of the host.
-func ParseLabels(text string) (string, error) {
+func ParseLabels(text string) (labels string, offset int, err error) {
 	in := json.NewDecoder(strings.NewReader(text))
 	in.UseNumber() // numbers stay as they are written
-	refuse := func(offset int, format string, args ...any) (string, error) {
-		return "", &labelsError{fmt.Sprintf(format, args...), min(offset, len(text))}
+	refuse := func(offset int, format string, args ...any) (string, int, error) {
+		return "", offset, fmt.Errorf(format, args...)
 	}
 	next := func() (token json.Token, offset int, err error) {
 		offset = len(text) - len(strings.TrimLeft(text[in.InputOffset():], " \t\r\n,:"))
@@ -43,7 +33,7 @@ func ParseLabels(text string) (string, error) {
 	if err != nil || begin != json.Delim('{') {
 		return refuse(offset, malformed)
 	}
-	labels := map[string]any{}
+	all := map[string]any{}
 	for in.More() {
 		token, nameAt, err := next()
 		name, ok := token.(string)
@@ -52,7 +42,7 @@ func ParseLabels(text string) (string, error) {
 		}
 		value, valueAt, err := next()
 		_, nested := value.(json.Delim)
-		_, twice := labels[name]
+		_, twice := all[name]
 		switch {
 		case err != nil:
 			return refuse(valueAt, malformed)
@@ -65,10 +55,10 @@ func ParseLabels(text string) (string, error) {
 			return refuse(nameAt, "duplicate label %s", name)
 		case nested:
 			return refuse(valueAt, "value of label %s is not a string, number, true, false or null", name)
-		case len(labels) == MaxLabels:
+		case len(all) == MaxLabels:
 			return refuse(nameAt, "more than %d labels", MaxLabels)
 		}
-		labels[name] = value
+		all[name] = value
 	}
 	if _, offset, err = next(); err != nil {
 		return refuse(offset, malformed)
@@ -76,12 +66,9 @@ func ParseLabels(text string) (string, error) {
 	if _, offset, err = next(); !errors.Is(err, io.EOF) {
 		return refuse(offset, "text after the labels")
 	}
-	set, err := pdu.NewLabelSet(pdu.NoInst, pdu.LabelItem, labels)
+	set, err := pdu.NewLabelSet(pdu.NoInst, pdu.LabelItem, all)
 	if err != nil || len(set.JSON) > MaxLabelText {
 		return refuse(0, "labels longer than %d bytes", MaxLabelText)
 	}
-	if len(labels) == 0 {
-		return "{}", nil
-	}
-	return set.JSON, nil
+	return cmp.Or(set.JSON, "{}"), 0, nil
 }

@@ -36,7 +36,7 @@ func TestParseLabels(t *testing.T) {
 		{"as many as possible", numberedLabels(200, "1"), numberedLabels(200, "1")},
 		{"as long as possible", longLabel(MaxLabelText), longLabel(MaxLabelText)},
 	} {
-		got, err := ParseLabels(row.text)
+		got, _, err := ParseLabels(row.text)
 		require.NoError(t, err, row.name)
 		assert.Equal(t, row.want, got, row.name)
 	}
@@ -79,8 +79,8 @@ func TestParseLabelsRefuses(t *testing.T) {
 		{"long", longLabel(MaxLabelText + 1), 0, "labels longer than 32768 bytes"},
 		{"very long", numberedLabels(3, `"`+strings.Repeat("x", MaxLabelText)+`"`), 0, "labels longer than 32768 bytes"},
 	} {
-		_, err := ParseLabels(row.text)
+		_, offset, err := ParseLabels(row.text)
 		require.EqualError(t, err, row.want, row.name)
-		assert.Equal(t, row.offset, Offset(err), row.name)
+		assert.Equal(t, row.offset, offset, row.name)
 	}
 }

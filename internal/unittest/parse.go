@@ -252,7 +252,7 @@ func (p *parser) metadata(keyword token, words []token) {
 			texts = append(texts, w.text)
 		}
 		var err error
-		if m.labels, err = config.ParseLabels(strings.Join(texts, " ")); err != nil {
+		if m.labels, _, err = config.ParseLabels(strings.Join(texts, " ")); err != nil {
 			p.report(words[i].at, err.Error())
 			return
 		}
