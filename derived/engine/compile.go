@@ -376,7 +376,7 @@ func (c *compiler) addInstances(n *check.Node, age uint8) int32 {
 	if at, ok := c.instancesOf[treeAt{of, age}]; ok {
 		return at
 	}
-	at := int32(-1)
+	var at int32
 	switch instancesOp(of) {
 	case opTop, opDefault, opGroup, opWindow:
 		at = c.addTree(n, age)

@@ -1,12 +1,6 @@
 package window
 
-import (
-	"pmdaderived/derived"
-	"pmdaderived/derived/syntax"
-)
-
-// latch has a state for each instance of the newest tick. It joins no values, so it has no parts.
-const latch = function(syntax.Latch)
+import "pmdaderived/derived"
 
 // addToLatch applies the conditions of a tick: v has 0 if neither is true, 1 if only the second is, more if the first
 // is. An instance without a value keeps its state. A new instance has 0, and one that is not in insts loses its state.

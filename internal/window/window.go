@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"pmdaderived/derived"
+	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 )
 
@@ -17,6 +18,7 @@ type Window struct {
 	interval   float64  // seconds from tick to tick
 	union      bool     // the result has the instances of all ticks, not only those of the newest
 	singular   bool     // the result has no instances
+	latch      bool     // it has a state for each instance of the newest tick, and joins no values
 
 	front      []run   // newest run first
 	back       []run   // oldest run first
@@ -78,13 +80,13 @@ func New(of *derived.Window) *Window {
 	return &Window{
 		fn: function(of.Func), valueType: of.Type, resultType: of.Desc.Type, span: of.Span, percent: of.Number,
 		interval: of.Every.Seconds(), union: of.Grouped, singular: of.Desc.InDom == pdu.NoInDom,
-		slotByInst: make(map[pdu.Inst]int32),
+		latch: of.Func == syntax.Latch, slotByInst: make(map[pdu.Inst]int32),
 	}
 }
 
 // Add adds the values of a tick, which have the window's type. A vector with a code adds nothing. Add retains the
 // instances of v, but not its numbers. A tick that is not after the newest one means that the clock was set back: the
-// window restarts with it. A latch has its states then, too.
+// window restarts with it. A latch keeps its states.
 func (w *Window) Add(tick int64, v *derived.Vector) {
 	if v.Code >= 0 {
 		w.add(tick, v.OnlyFinite(), v.Insts)
@@ -94,7 +96,7 @@ func (w *Window) Add(tick int64, v *derived.Vector) {
 // add does the same for numbers that are all finite. insts has their instances and those without a value at this tick,
 // of which the window has earlier values.
 func (w *Window) add(tick int64, v *derived.Vector, insts *derived.InstSet) {
-	if w.fn == latch {
+	if w.latch {
 		w.newestTick = tick
 		w.addToLatch(v, insts)
 		return
