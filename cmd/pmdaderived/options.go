@@ -111,6 +111,7 @@ func printProgramUsage(w io.Writer) error {
 }
 
 func (o *options) setProtected(arg string) error {
+	arg = strings.TrimSuffix(strings.ReplaceAll(arg, ".*,", ","), ".*") // a.b.* means what a.b means
 	o.agent.Protected = strings.FieldsFunc(arg, func(c rune) bool { return c == ',' })
 	return nil
 }

@@ -89,6 +89,7 @@ func TestOptions(t *testing.T) {
 		{[]string{"--non-finite=serve", "--non-finite=drop"}, func(o *options) any { return o.agent.NonFinite }, false},
 		{[]string{"--state", "/x"}, func(o *options) any { return o.agent.StateFile }, "/x"},
 		{[]string{"--protect", "a,b.c,"}, func(o *options) any { return o.agent.Protected }, []string{"a", "b.c"}},
+		{[]string{"--protect", "a.*,b,c.*"}, func(o *options) any { return o.agent.Protected }, []string{"a", "b", "c"}},
 		{[]string{"--protect", ""}, func(o *options) any { return o.agent.Protected }, []string{}},
 		{[]string{"--mmv", "other"}, func(o *options) any { return o.mmv }, "other"},
 		{[]string{"--mmv=off"}, func(o *options) any { return o.mmv }, ""},
