@@ -84,6 +84,12 @@ type (
 	Evaluation = engine.Evaluation
 )
 
+// BoundForm is how the instances of agents tell the bounds of their buckets: see [engine.BoundForm].
+type BoundForm = engine.BoundForm
+
+// BoundOf returns how an instance tells the bound of its bucket.
+func BoundOf(names *NameTable, id pdu.Inst) BoundForm { return engine.BoundOf(names, id) }
+
 // NearestRank returns the rank, from 1, of a percentile among some values: see [engine.NearestRank].
 func NearestRank(n float64, count int) int { return engine.NearestRank(n, count) }
 

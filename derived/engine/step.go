@@ -68,11 +68,14 @@ type step struct {
 
 	// The operands, which are steps: first, second and third in the order of the comments at stepOp. The key of opGroup
 	// and opSpread is second if it is a metric. A number among the arguments of a function is third: of opAggregate,
-	// opBuckets, opGroup and opTop. opConst and opConstSet have no operands: first and second are the halves of their value.
+	// opBuckets, opGroup and opTop. opConst and opConstSet have no operands: first and second are the halves of their
+	// value.
 	first, second, third int32
 
-	domain pdu.InDom // of opConstSet, opSelect, opMatch and opBuckets: the instances; of opGroup, opSpread and opRename: the groups
-	entry  int32     // a metric, or the position of data in the program: see pmid, operandDomain, and the methods of program
+	// domain has the instances of opConstSet, opSelect, opMatch and opBuckets, and the groups of opGroup, opSpread and
+	// opRename.
+	domain pdu.InDom
+	entry  int32 // a metric, or the position of data in the program: see pmid, operandDomain, and the methods of program
 }
 
 // value returns the number of opConst and opConstSet.

@@ -18,6 +18,7 @@ func FuzzParse(f *testing.F) {
 		`a ? novalue(type=u64, semantics=counter, units=Kbyte, indom=157.2) : -b`,
 		`mkconst(1, meta="a.b", indom=null)`,
 		`sum(rate(a[\]\\]))[x]`,
+		`nth_percentile_bucket(a, 9.5, "sec") by (label(b)) + share_bucket(a, - .5)`,
 		`matchinst(!/\//, (a / b)[x]) / anon(PM_TYPE_32)`,
 		"a[é\x00\xff] @ \"",
 	} {

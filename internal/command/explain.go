@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,7 +63,7 @@ func runExplain(ctx context.Context, t *invocation, args []string) int {
 			if err := t.showTicks(ctx, a, m); err != nil {
 				return t.fail(err)
 			}
-			if err := t.showGroups(ctx, a, s, m); err != nil {
+			if err := cmp.Or(t.showGroups(ctx, a, s, m), t.showBuckets(ctx, a, s, m)); err != nil {
 				return t.fail(err)
 			}
 			shown = true
@@ -256,6 +257,73 @@ func (t *invocation) showGroupsBy(clause string, session *session.Session, each 
 	if rest := v.Len() - shownGroups; rest > 0 {
 		fmt.Fprintf(t.stdout, "    and %d more\n", rest)
 	}
+}
+
+// showBuckets prints how the present instances of metrics tell the bounds of their buckets.
+func (t *invocation) showBuckets(ctx context.Context, a *query, s subject, m *derived.Metric) error {
+	defs := definitions.WithUsed(a.named, s.def)
+	var names, leaves []string
+	for l := range m.Lines {
+		if !syntax.Is(l.Expr, syntax.PercentileBucket, syntax.ShareBucket) {
+			continue
+		}
+		leaf := l.Kids[0].Leaf()
+		if leaf == nil || slices.Contains(leaves, leaf.Name) {
+			continue
+		}
+		leaves = append(leaves, leaf.Name)
+		values := &syntax.Call{Func: syntax.Instant, Args: []syntax.Expr{leaf}}
+		share := &syntax.Call{Func: syntax.ShareBucket, Args: []syntax.Expr{values, &syntax.Number{Text: "0"}}}
+		for _, e := range []syntax.Expr{values, share} { // share needs the names and labels
+			names = append(names, fmt.Sprintf("(buckets %d)", len(names)))
+			d := &derived.Definition{Name: names[len(names)-1], Text: e.String(), Expr: e}
+			defs = append(defs, served.Definition{Definition: d})
+		}
+	}
+	if len(leaves) == 0 {
+		return nil
+	}
+	session, metrics, err := a.collector.Sample(ctx, defs, a.language, names...)
+	if err != nil {
+		return err
+	}
+	for i, leaf := range leaves {
+		values, share := metrics[2*i], metrics[2*i+1]
+		if values == nil || share == nil {
+			continue
+		}
+		v := session.Value(values)
+		if v.Code < 0 {
+			fmt.Fprintf(t.stdout, "\nbuckets of %s: %v\n", leaf, v.Code)
+			continue
+		}
+		fmt.Fprintf(t.stdout, "\nbuckets of %s: %s\n", leaf, boundsText(session.Names(values.Desc.InDom), v.Insts.IDs()))
+	}
+	return nil
+}
+
+// boundsText returns how many instances tell their bounds in each form.
+func boundsText(names *derived.NameTable, ids []pdu.Inst) string {
+	counts, first := map[derived.BoundForm]int{}, map[derived.BoundForm]string{}
+	for _, id := range ids {
+		form := derived.BoundOf(names, id)
+		if counts[form]++; counts[form] == 1 {
+			first[form], _ = names.Name(id)
+		}
+	}
+	var texts []string
+	for _, form := range slices.Sorted(maps.Keys(counts)) {
+		kind := "not cumulative"
+		if form.Cumulative() {
+			kind = "cumulative"
+		}
+		if form == 0 {
+			texts = append(texts, fmt.Sprintf("%d without a bound, such as %q", counts[form], first[form]))
+		} else {
+			texts = append(texts, fmt.Sprintf("%d by %s, %s", counts[form], form, kind))
+		}
+	}
+	return cmp.Or(strings.Join(texts, "; "), "no instances")
 }
 
 // branch draws the lines of a tree before a node. stems are the lines of the levels above.

@@ -164,6 +164,7 @@ func TestCheck(t *testing.T) {
 		},
 		{"shares in place of percent", "x = nth_percentile_inst(load, 0.95)\ny = nth_percentile_sample(ncpu, .5, " +
 			"\"1min\")", "x:26 percentile-fraction y:28 percentile-fraction", ""},
+		{"share in place of percent of buckets", "x = nth_percentile_bucket(load, 0.95)", "x:28 percentile-fraction", ""},
 		{"percent", "x = nth_percentile_inst(load, 0)\ny = nth_percentile_inst(load, 1)\nz = " +
 			"nth_percentile_sample(ncpu, 99.9, \"1min\")", "", ""},
 		{"values counted", "x = count_sample(ncpu)\ny = count(total > 5 ? total : novalue())\nz = sum_sample(ncpu > " +
@@ -276,6 +277,11 @@ func TestCheck(t *testing.T) {
 				"+ scalar(total[b])\n" +
 				"a = sum(total[a]) / sum(total[b])\nb = ncpu > 1 ? total[a] : total[b]\nc = total > 5 ? total[a] : total[b]\n" +
 				"d = default(rate(total[a]), rate(total[b])) + rate(total[b])", "", "",
+		},
+		{
+			"totals of buckets", "x = 2 * share_bucket(instant(total) / 2, 5)\ny = share_bucket(rate(total), 5)\nz = " +
+				"share_bucket(total > 5, 5)\na = nth_percentile_bucket(sum(instant(total)) by (le=/x/), 50)",
+			"", "x:4 bucket-totals a:0 bucket-totals",
 		},
 		{"instant of a level", "x = instant(free)", "", "x:0 instant-of-non-counter"},
 		{"instant of a rate", "x = instant(rate(total))", "x:0 instant-of-non-counter", ""},

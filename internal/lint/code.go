@@ -33,6 +33,7 @@ const (
 	ChangeOfTotal      Code = "change-of-aggregate"
 	DividedShare       Code = "divided-rate-of-time"
 	ChangeOverAge      Code = "change-over-age"
+	BucketTotals       Code = "bucket-totals"
 	DifferentInstances Code = "different-instances"
 
 	UnsignedDiff   Code = "unsigned-difference"
@@ -49,7 +50,7 @@ func Codes() []Code {
 		NestedTernary, MixedAndOr, ChainedComparison, NotPrecedence, SameOperands, SameExpression, ConstantCondition,
 		ConstantExpr, AlwaysZero, DivisionByZero, UnusedGuard, ReversedGuard, DoubledRoot, CountOfTruths,
 		PercentFraction, CompareScale, CompareUnits, ChangeOfNoCount, InstantOfNoCount, RescaleRounds, ShadowedName,
-		AbsentOperand, MisspeltOperand, ChangeOfTotal, DividedShare, ChangeOverAge, DifferentInstances,
+		AbsentOperand, MisspeltOperand, ChangeOfTotal, DividedShare, ChangeOverAge, BucketTotals, DifferentInstances,
 		UnsignedDiff, ZeroDivisor, AbsentInstance, MatchesNothing, NotPortable,
 	}
 }

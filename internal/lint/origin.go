@@ -18,6 +18,7 @@ type origin struct {
 	factor   float64      // of a number, a share, or a metric that is a factor
 	change   bool         // a change of something
 	age      bool         // a time since something
+	since    bool         // a count since something began
 	total    *syntax.Call // an aggregate over the instances of a counter; or nil
 	instance string       // the only instance with a value; "" if there may be others
 }
@@ -60,7 +61,8 @@ func originOf(n *derived.Node, kids []origin) origin {
 	}
 	switch e := n.Expr.(type) {
 	case *syntax.Name:
-		return origin{age: isTime(n) && namesAge(e.Name), factor: 1}
+		since := n.Sem == pdu.SemCounter || strings.HasSuffix(e.Name, "_bucket") // the semantics may be unknown
+		return origin{age: isTime(n) && namesAge(e.Name), since: since, factor: 1}
 	case *syntax.Unary:
 		if e.Op == syntax.Neg {
 			return kids[0]
@@ -108,7 +110,7 @@ func (o origin) or(p origin) origin {
 	if !o.share && !p.number {
 		o.share, o.factor = p.share, p.factor
 	}
-	o.number, o.change, o.age = false, o.change || p.change, o.age || p.age
+	o.number, o.change, o.age, o.since = false, o.change || p.change, o.age || p.age, o.since || p.since
 	if o.total == nil {
 		o.total = p.total
 	}
@@ -209,6 +211,9 @@ func (l *linter) checkOrigins(line derived.Line, path []derived.Line) {
 		}
 		if isChange(e) {
 			l.checkShare(start(e), path)
+		}
+		if syntax.Is(e, syntax.PercentileBucket, syntax.ShareBucket) && kids[0].since {
+			l.warn(BucketTotals, start(e), clip(e.X())+" are the counts since the agent began: use delta() or rate()")
 		}
 	}
 }

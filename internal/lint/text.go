@@ -59,7 +59,7 @@ func isZero(e syntax.Expr) bool {
 
 // checkPercentile warns of a percentile below 1, which PromQL's quantiles suggest.
 func (l *linter) checkPercentile(e *syntax.Call) {
-	if e.Func != syntax.Percentile && e.Func != syntax.PercentileSample {
+	if !syntax.Is(e, syntax.Percentile, syntax.PercentileSample, syntax.PercentileBucket) {
 		return
 	}
 	if n := literal(e.Args[1]); n != nil && n.Float > 0 && n.Float < 1 {

@@ -311,6 +311,9 @@ func (s *Session) InstanceName(d pdu.InDom, id pdu.Inst) (string, bool) {
 	return s.names.Table(d).Name(id)
 }
 
+// Names returns the names of a domain's instances, and the labels that watched metrics need.
+func (s *Session) Names(d pdu.InDom) *derived.NameTable { return s.names.Table(d) }
+
 // Labels returns the labels that watched metrics need, of a domain's instances, by name. Read-only.
 func (s *Session) Labels(d pdu.InDom) map[string]map[pdu.Inst]string {
 	return s.names.Table(d).Labels()

@@ -126,6 +126,15 @@ g = last_sample(ncpu, "3s")`, "given ncpu 9 1 4 1\n fetches 3s\n expect a 1\n ex
 		{"percentiles of a window", "x = nth_percentile_sample(ncpu, 50, \"3s\")\ny = nth_percentile_sample(ncpu, " +
 			"100, \"3s\")", "given ncpu 1 5 2 3 1 4\n expect x 1 1 2 3 2 3\n expect y 1 5 5 5 3 4"},
 		{
+			"percentiles of buckets, of a window and in one", "x = nth_percentile_bucket(delta(hits), 50, \"sec\")\n" +
+				"y = nth_percentile_bucket(sum_sample(delta(hits), \"2s\"), 50)\n" +
+				"z = max_sample(share_bucket(delta(hits), 0.5), \"2s\")\nw = share_bucket(rate(hits), 1) by (label(kind))",
+			"metric hits U64 counter 60.9\n indom 60.9 a b c\n label 60.9 le 0.5 1 +Inf\n label 60.9 kind k k k\n " +
+				"given hits[a] 0 1 3 3\n given hits[b] 0 3 5 5\n given hits[c] 0 4 8 8\n expect x _ 0.75 0.5 _\n " +
+				"expect y PM_ERR_AGAIN 0.75 0.75 0.5\n expect z * 0.25 0.5 0.5\n expect w[k] _ 0.75 0.5 _\n " +
+				"metadata x DOUBLE instant sec",
+		},
+		{
 			"a latch", `x = latch(ncpu > 90, ncpu < 70)`,
 			"given ncpu 80 95 89 91 70 69 80 _ 95 _ 80\n expect x 0 1 1 1 1 0 0 0 1 1 1",
 		},
