@@ -123,13 +123,17 @@ func (e *evaluation) sampleLive(ctx context.Context, samples int, pause time.Dur
 	if samples == 0 {
 		all = math.MaxInt
 	}
-	row := func(time.Time) error { e.printSample(); return nil }
+	var row func(at time.Time) error // nil: as pminfo prints a sample
 	if samples != 1 || form != "" {
 		e.zone = e.localZone()
 		row = e.rows().inForm(form)
 	}
 	return takeSamples(ctx, e.session, all, pause, func(n int) error {
-		if n < before {
+		switch {
+		case n < before:
+			return nil
+		case row == nil:
+			e.printSample()
 			return nil
 		}
 		return row(e.session.Time())
