@@ -87,6 +87,9 @@ type (
 // BoundForm is how the instances of agents tell the bounds of their buckets: see [engine.BoundForm].
 type BoundForm = engine.BoundForm
 
+// BoundLabelName is the name of the label with the upper bound of a bucket.
+const BoundLabelName = engine.BoundLabelName
+
 // BoundOf returns how an instance tells the bound of its bucket.
 func BoundOf(names *NameTable, id pdu.Inst) BoundForm { return engine.BoundOf(names, id) }
 

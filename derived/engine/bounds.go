@@ -10,8 +10,8 @@ import (
 	"pmdaderived/pdu"
 )
 
-// boundLabel is the label with the upper bound of a bucket, as Prometheus has it.
-const boundLabel = "le"
+// BoundLabelName is the name of the label with the upper bound of a bucket, as Prometheus has it.
+const BoundLabelName = "le"
 
 // BoundForm is how the instances of agents tell the bounds of their buckets.
 type BoundForm uint8
@@ -45,7 +45,7 @@ type bound struct {
 // BoundOf returns how an instance tells the bound of its bucket.
 func BoundOf(names *column.NameTable, id pdu.Inst) BoundForm {
 	name, _ := names.Name(id)
-	label, _ := names.Label(boundLabel, id)
+	label, _ := names.Label(BoundLabelName, id)
 	return boundOf(label, name).form
 }
 

@@ -47,7 +47,7 @@ func (e *Evaluation) buckets(i int32, s *step, c *cell) {
 	domain, _ := e.set.bucketDomain(s)
 	names := e.nameTable(domain, s.age)
 	if b := m.buckets; b == nil || b.from != a.Insts || b.names != names || b.grouping != g {
-		m.buckets = newBuckets(a.Insts, names, g, e.set.groupDomains[domain].Label == boundLabel)
+		m.buckets = newBuckets(a.Insts, names, g, e.set.groupDomains[domain].Label == BoundLabelName)
 	}
 	if m.buckets.why != "" {
 		c.v.Code, c.v.Why = pdu.ErrInst, m.buckets.why
@@ -108,7 +108,7 @@ func newBuckets(from *column.InstSet, names *column.NameTable, g *group.Grouping
 				h.at = append(h.at, at)
 			}
 			name, ok := names.Name(from.IDs()[at])
-			label, _ := names.Label(boundLabel, from.IDs()[at])
+			label, _ := names.Label(BoundLabelName, from.IDs()[at])
 			if labelled {
 				label = name
 			}

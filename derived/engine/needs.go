@@ -98,7 +98,7 @@ func (c *compiler) addStepNeeds(n *Needs, s *step) {
 	if d, ok := c.set.bucketDomain(s); ok {
 		c.addNames(n, d)
 		if _, ours := c.set.groupDomains[d]; !ours {
-			n.Labels = append(n.Labels, Selector{d, boundLabel})
+			n.Labels = append(n.Labels, Selector{d, BoundLabelName})
 		}
 	}
 	switch s.op {

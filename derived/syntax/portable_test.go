@@ -30,6 +30,10 @@ func TestUnportable(t *testing.T) {
 		{"max(sqrt(a), 1)", "max() of several operands: 0 nowhere; sqrt(): 4 nowhere"},
 		{"max(sum(a) by (b))", "max() of an expression: 4 nowhere; by (KEY): 11 nowhere"},
 		{`latch(max_sample(a, "1min") > 1, a < 1)`, "latch(): 0 nowhere; max_sample(): 6 nowhere"},
+		{
+			"share_bucket(delta(a), -1) by (/x/) > nth_percentile_bucket(a, 50)",
+			"share_bucket(): 0 nowhere; by (KEY): 27 nowhere; nth_percentile_bucket(): 38 nowhere",
+		},
 		{"topk_inst(default(a, 0), 5)", "topk_inst(): 0 nowhere; default(): 10 nowhere"},
 	} {
 		var got []string

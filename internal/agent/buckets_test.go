@@ -47,6 +47,18 @@ func TestBucketsWithLabels(t *testing.T) {
 	assert.Empty(t, h.problemOf("p"))
 }
 
+// A pmcd without labels lacks nothing if the names have the bounds.
+func TestBucketsWithoutLabels(t *testing.T) {
+	u := newCollectorWith(t, pmapitest.AllFeatures&^pdu.FeatureLabels)
+	u.InDoms[binDom] = pmapitest.InDom{Instances: []pdu.Instance{
+		{ID: 1, Name: "0-9"}, {ID: 2, Name: "10-19"}, {ID: 3, Name: "20-29"},
+	}}
+	h := start(t, u, conf("p = nth_percentile_bucket(abs(up.bin), 50)")).bound()
+	p := require1(t, h.value(h.id("derived.p")))
+	assert.InDelta(t, 20, math.Float64frombits(p.Bits), 1e-12)
+	assert.Empty(t, h.problemOf("p"))
+}
+
 // An instance that is no bucket is an error, which names it until the next fetch with values.
 func TestInstanceWithoutBound(t *testing.T) {
 	u := newCollector(t)

@@ -81,6 +81,16 @@ func forms() []form {
 			cells: single(func(m moment, k float64) float64 { return total(m.at) + k }),
 		},
 		{
+			name: "share", track: "member", text: "share_bucket(sum(wave.member) by (/m(.)/), 3) * %d",
+			cells: single(func(m moment, k float64) float64 {
+				below := 0.0
+				for _, inst := range rig.AllMembers(m.at)[:4] {
+					below += float64(rig.Member(m.at, inst))
+				}
+				return below / total(m.at) * k
+			}),
+		},
+		{
 			name: "average", track: "member", float: true, text: "avg(wave.member) * %d",
 			cells: single(func(m moment, k float64) float64 {
 				return total(m.at) / rig.Members * k

@@ -96,6 +96,9 @@ func (known *inDomData) lookUpLabels(
 		known.labels[name] = make(map[pdu.Inst]string)
 	}
 	sets, err := source.Labels(ctx, uint32(d), pdu.LabelInstances)
+	if errors.Is(err, pdu.ErrNoLabels) && len(wanted) == 1 && wanted[derived.BoundLabelName] {
+		return nil // the names have bounds, too
+	}
 	if err != nil {
 		for name := range wanted {
 			if before := old.labels[name]; before != nil {
