@@ -163,7 +163,9 @@ clean: ## remove what was built or measured
 pmda_dir = $(DESTDIR)$(call pcp,PCP_PMDAS_DIR,/var/lib/pcp/pmdas)/derived
 site_dir = $(DESTDIR)$(call pcp,PCP_SYSCONF_DIR,/etc/pcp)/pmdaderived
 config_dir = $(DESTDIR)$(call pcp,PCP_VAR_DIR,/var/lib/pcp)/config
-pmrep_dir = $(DESTDIR)$(call pcp,PCP_SYSCONF_DIR,/etc/pcp)/pmrep
+# The tools whose configuration is in directories of PCP_SYSCONF_DIR.
+tools_dir = $(DESTDIR)$(call pcp,PCP_SYSCONF_DIR,/etc/pcp)
+tool_files = pmrep/derived.conf dstat/derived htop/meters/derived htop/screens/derived
 share_dir = $(DESTDIR)/usr/share
 bin_dir = $(DESTDIR)$(call pcp,PCP_BIN_DIR,/usr/bin)
 man_dir = $(DESTDIR)$(call pcp,PCP_MAN_DIR,/usr/share/man)
@@ -194,7 +196,7 @@ install: $(if $(filter file,$(origin BINARY)),build) ## install the files where 
 	install -D -m 644 -t $(config_dir)/pmlogconf/derived integration/pmlogconf/*
 	install -D -m 644 -t $(config_dir)/pmieconf/derived integration/pmieconf/*
 	install -D -m 644 -t $(config_dir)/pmchart integration/pmchart/*
-	install -D -m 644 -t $(pmrep_dir) integration/pmrep/derived.conf
+	@for file in $(tool_files); do install -D -m 644 integration/$$file $(tools_dir)/$$file || exit 1; done
 	install -D -m 644 -t $(share_dir)/pmdaderived/dashboards integration/grafana/*.json
 	@for board in agent host; do \
 		sed s/redis/valkey/g integration/grafana/pcp-derived-$$board-redis.json | \
@@ -216,7 +218,7 @@ uninstall: ## remove installed files (run Remove first); PURGE=yes: also definit
 	@[ -n "$(DESTDIR)" ] || ! grep -q '^derived[[:space:]]' $(pmcd_conf) 2>/dev/null || \
 		{ echo "pmcd still runs the agent: run $(pmda_dir)/Remove first"; exit 1; }
 	rm -rf $(pmda_dir) $(own_config) $(share_dir)/pmdaderived
-	rm -f $(patsubst integration/pmchart/%,$(config_dir)/pmchart/%,$(wildcard integration/pmchart/*)) $(pmrep_dir)/derived.conf
+	rm -f $(patsubst integration/pmchart/%,$(config_dir)/pmchart/%,$(wildcard integration/pmchart/*)) $(addprefix $(tools_dir)/,$(tool_files))
 	rm -f $(share_dir)/bash-completion/completions/pmdaderived $(share_dir)/zsh/*/_pmdaderived
 	rm -f $(bin_dir)/pmdaderived $(man_dir)/man1/pmdaderived.1 $(man_dir)/man5/pmdaderived.5
 	@rmdir $(site_dir) 2>/dev/null || true

@@ -374,12 +374,15 @@ func TestInstallUnderDESTDIR(t *testing.T) {
 	}
 	assert.DirExists(t, filepath.Join(root, etc, "pmdaderived"))
 	for pattern, dir := range map[string]string{
-		"../conf/*.conf":             filepath.Join(vars, "config/pmdaderived"),
-		"../optional/*.conf":         "/usr/share/pmdaderived/optional",
-		"../integration/pmlogconf/*": filepath.Join(vars, "config/pmlogconf/derived"),
-		"../integration/pmieconf/*":  filepath.Join(vars, "config/pmieconf/derived"),
-		"../integration/pmchart/*":   filepath.Join(vars, "config/pmchart"),
-		"../integration/pmrep/*":     filepath.Join(etc, "pmrep"),
+		"../conf/*.conf":                filepath.Join(vars, "config/pmdaderived"),
+		"../optional/*.conf":            "/usr/share/pmdaderived/optional",
+		"../integration/pmlogconf/*":    filepath.Join(vars, "config/pmlogconf/derived"),
+		"../integration/pmieconf/*":     filepath.Join(vars, "config/pmieconf/derived"),
+		"../integration/pmchart/*":      filepath.Join(vars, "config/pmchart"),
+		"../integration/pmrep/*":        filepath.Join(etc, "pmrep"),
+		"../integration/dstat/*":        filepath.Join(etc, "dstat"),
+		"../integration/htop/meters/*":  filepath.Join(etc, "htop/meters"),
+		"../integration/htop/screens/*": filepath.Join(etc, "htop/screens"),
 	} {
 		requireSameFiles(t, pattern, filepath.Join(root, dir))
 	}

@@ -44,12 +44,14 @@ func TestIntegration(t *testing.T) {
 	switchOn(t, p)
 	t.Run("pmlogconf and pmlogger", func(t *testing.T) { testPmlogconf(t, p, work) })
 	t.Run("pmrep", func(t *testing.T) { testPmrep(t, p) })
+	t.Run("pcp-dstat", func(t *testing.T) { testDstat(t, p) })
 	t.Run("pmieconf and pmie", func(t *testing.T) { testPmieconf(t, p, work) })
 	t.Run("bash completion", func(t *testing.T) { testBashCompletion(t, p, program) })
 	t.Run("every metric exists", func(t *testing.T) {
 		out := printed(t, p, "pminfo", "derived", "mmv.pmdaderived")
 		served := strings.Fields(out)
-		files := integrationFiles(t, "pmlogconf/*", "pmrep/*", "pmchart/*", "pmieconf/*", "grafana/*.json")
+		files := integrationFiles(t, "pmlogconf/*", "pmrep/*", "dstat/*", "htop/*/*", "pmchart/*", "pmieconf/*",
+			"grafana/*.json")
 		for _, file := range files {
 			text := must(os.ReadFile(file))(t)
 			for _, name := range derivedName.FindAllString(string(text), -1) {
@@ -175,7 +177,7 @@ func testPmrep(t *testing.T, p *pmcdtest.PMCD) {
 	require.Eventually(t, func() bool {
 		out, _, _ := p.Run(t, "pminfo", "-f", "derived.host.peak.cpu.busy", "derived.host.top.cpu")
 		return strings.Contains(out, "value ") && strings.Contains(out, "inst [")
-	}, 20*time.Second, 50*time.Millisecond, "there are two ticks")
+	}, time.Minute, 50*time.Millisecond, "there are two ticks")
 	for _, set := range sets {
 		t.Run(set[1], func(t *testing.T) {
 			out, errs, exit := p.Run(t, "pmrep", "-c", file, ":"+set[1], "-s", "2", "-t", "0.5")
@@ -191,6 +193,26 @@ func testPmrep(t *testing.T, p *pmcdtest.PMCD) {
 				assert.Regexp(t, value, field, out)
 			}
 		})
+	}
+}
+
+// testDstat reads the plugins from where a user may have them.
+func testDstat(t *testing.T, p *pmcdtest.PMCD) {
+	home := worldReadableDir(t)
+	copyIntegration(t, "dstat", filepath.Join(home, ".pcp/dstat"))
+	out, errs, exit := p.Run(t, "env", "HOME="+home, "pcp", "dstat", "--nocolor", "--derived-host", "--derived-peak",
+		"--derived-peak-net", "1", "2")
+	require.Zero(t, exit, errs)
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	assert.Regexp(t, `^-*derived-host-* -*peak-second-* -*peak-second-*$`, lines[0])
+	last := strings.FieldsFunc(lines[len(lines)-1], func(r rune) bool { return r == ' ' || r == '|' })
+	columns := 13
+	if !hasFileSystems(t, p) {
+		columns-- // one is blank
+	}
+	require.Len(t, last, columns, out)
+	for _, field := range last {
+		assert.Regexp(t, `^[0-9.]+[BkMG]?$`, field, out)
 	}
 }
 
