@@ -3,7 +3,7 @@
 //
 //	Program.Run ──► invocation ─┬─► runCheck   files ──► definitions, lint ──► problems        check.go, severity.go, host.go
 //	                            ├─► runExplain ─┐                    ┌─► metadata, groups      explain.go, agentreport.go
-//	                            ├─► runEval ────┴► query ──► session ┴─► values                eval.go, rows.go (archives)
+//	                            ├─► runEval ────┴► query ──► session ┴─► values                eval.go, rows.go (tables)
 //	                            ├─► runTest    test files ──► unittest ──► failures            testrun.go, recorder.go
 //	                            └─► runReplay  archive ──► replay ──► archive                  replay.go
 //
