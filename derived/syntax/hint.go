@@ -250,6 +250,7 @@ func functionHint(text string) string {
 	}
 	promQL := map[string]Func{ // functions with quite another name there
 		"absent": Defined, "clamp_max": Min, "clamp_min": Max, "deriv": SlopeSample, "increase": Delta, "ln": Log,
+		"histogram_fraction": ShareBucket, "histogram_quantile": PercentileBucket,
 		"predict_linear": SlopeSample, "quantile": Percentile, "quantile_over_time": PercentileSample,
 		"stddev": Stdev, "stddev_over_time": StdevSample,
 	}

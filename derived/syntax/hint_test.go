@@ -101,6 +101,10 @@ func TestHints(t *testing.T) {
 		{"clamp_min(b, 1)", "function: clamp_min is not a function; did you mean max?"},
 		{"predict_linear(b[1h], 60)", "function: predict_linear is not a function; did you mean slope_sample?"},
 		{
+			"histogram_quantile(0.9, b)",
+			"function: histogram_quantile is not a function; did you mean nth_percentile_bucket?",
+		},
+		{
 			"quantile_over_time(0.9, b[5m])",
 			"function: quantile_over_time is not a function; did you mean nth_percentile_sample?",
 		},

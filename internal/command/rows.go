@@ -75,15 +75,15 @@ type rows struct {
 	indexes     map[column]int // in columns
 	widths      []int          // nil: the next line needs a head
 	headPrinted bool
-	leftOut     bool       // instances without a column have been reported
-	hadValues   []bool     // by metric: there has been a value
-	lastCode    []pdu.Code // by metric: the last error
+	leftOut     bool     // instances without a column have been reported
+	hadValues   []bool   // by metric: there has been a value
+	lastError   []string // by metric: the last error; "": there was none
 }
 
 func (e *evaluation) rows() *rows {
 	return &rows{
 		evaluation: e, indexes: map[column]int{}, hadValues: make([]bool, len(e.metrics)),
-		lastCode: make([]pdu.Code, len(e.metrics)),
+		lastError: make([]string, len(e.metrics)),
 	}
 }
 
@@ -114,11 +114,12 @@ func (r *rows) eachValue(each func(c column, v *derived.Vector, i int)) {
 			v = v.OnlyFinite()
 		}
 		if v.Code < 0 {
-			if r.played == nil && v.Code != r.lastCode[k] { // of an archive reportEmpty tells it
+			text := errorText(v)
+			if r.played == nil && text != r.lastError[k] { // of an archive reportEmpty tells it
 				r.failed = true
-				r.complain(fmt.Errorf("%s: %w", oneLine(s.name), v.Code))
+				r.complain(fmt.Errorf("%s: %s", oneLine(s.name), text))
 			}
-			r.lastCode[k] = v.Code
+			r.lastError[k] = text
 			continue
 		}
 		for _, i := range inOrder(s.metric, v) {
@@ -368,10 +369,9 @@ func (r *rows) reportEmpty() {
 	for k, had := range r.hadValues {
 		switch {
 		case had:
-		case r.lastCode[k] < 0:
+		case r.lastError[k] != "":
 			r.failed = true
-			r.complain(fmt.Errorf("%s has no values in this time window: %w", oneLine(r.metrics[k].name),
-				r.lastCode[k]))
+			r.complain(fmt.Errorf("%s has no values in this time window: %s", oneLine(r.metrics[k].name), r.lastError[k]))
 		default:
 			r.complain(fmt.Errorf("%s has no values in this time window", oneLine(r.metrics[k].name)))
 		}
