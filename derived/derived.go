@@ -87,6 +87,9 @@ type (
 // BoundForm is how the instances of agents tell the bounds of their buckets: see [engine.BoundForm].
 type BoundForm = engine.BoundForm
 
+// NoBound is the form of an instance that is no bucket.
+const NoBound = engine.NoBound
+
 // BoundLabelName is the name of the label with the upper bound of a bucket.
 const BoundLabelName = engine.BoundLabelName
 

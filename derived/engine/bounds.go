@@ -28,7 +28,7 @@ const (
 
 // String returns the form as explain prints it.
 func (f BoundForm) String() string {
-	return [...]string{"nothing", "the label le", "le:BOUND", "le=BOUND", "LOW-HIGH", "the number"}[f]
+	return [...]string{"", "the label le", "le:BOUND", "le=BOUND", "LOW-HIGH", "the number"}[f]
 }
 
 // Cumulative reports whether buckets of the form count all that is at or below the bound. The others count what is

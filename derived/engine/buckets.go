@@ -89,40 +89,33 @@ func (s *Set) bucketDomain(of *step) (d pdu.InDom, ok bool) {
 // newBuckets returns the instances of a set as buckets. labelled says that the names are values of the label le.
 func newBuckets(from *column.InstSet, names *column.NameTable, g *group.Grouping, labelled bool) *buckets {
 	b := &buckets{from: from, names: names, grouping: g, histograms: make([]histogram, 1)}
+	all := make([]bound, from.Len())
+	for i, id := range from.IDs() {
+		name, _ := names.Name(id)
+		label, _ := names.Label(BoundLabelName, id)
+		if labelled {
+			label = name
+		}
+		all[i] = boundOf(label, name)
+		if g == nil {
+			b.histograms[0].at = append(b.histograms[0].at, int32(i))
+		}
+	}
 	if g != nil {
 		b.histograms = make([]histogram, g.Insts.Len())
+		for k := range b.histograms {
+			b.histograms[k].at = slices.Clone(g.Order[g.Bounds[k]:g.Bounds[k+1]])
+		}
 	}
 	for k := range b.histograms {
 		h := &b.histograms[k]
-		n := from.Len()
-		if g != nil {
-			h.at = slices.Clone(g.Order[g.Bounds[k]:g.Bounds[k+1]])
-			n = len(h.at)
-		}
-		all := make(map[int32]bound, n)
-		for i := range n {
-			at := int32(i)
-			if g != nil {
-				at = h.at[i]
-			} else {
-				h.at = append(h.at, at)
-			}
-			name, ok := names.Name(from.IDs()[at])
-			label, _ := names.Label(BoundLabelName, from.IDs()[at])
-			if labelled {
-				label = name
-			}
-			h.unnamed = h.unnamed || !ok
-			all[at] = boundOf(label, name)
-		}
 		slices.SortStableFunc(h.at, func(x, y int32) int { return cmp.Compare(all[x].high, all[y].high) })
 		for _, at := range h.at {
-			h.bounds = append(h.bounds, all[at])
+			_, named := names.Name(from.IDs()[at])
+			h.bounds, h.unnamed = append(h.bounds, all[at]), h.unnamed || !named
 		}
-		h.counts = make([]float64, n)
-		if b.why = cmp.Or(b.why, h.rule(from, names)); b.why != "" {
-			break
-		}
+		h.counts = make([]float64, len(h.at))
+		b.why = cmp.Or(b.why, h.rule(from, names))
 	}
 	return b
 }

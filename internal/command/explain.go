@@ -262,65 +262,52 @@ func (t *invocation) showGroupsBy(clause string, session *session.Session, each 
 // showBuckets prints how the present instances of metrics tell the bounds of their buckets.
 func (t *invocation) showBuckets(ctx context.Context, a *query, s subject, m *derived.Metric) error {
 	defs := definitions.WithUsed(a.named, s.def)
-	var names, leaves []string
+	var names []string
 	for l := range m.Lines {
 		if !syntax.Is(l.Expr, syntax.PercentileBucket, syntax.ShareBucket) {
 			continue
 		}
-		leaf := l.Kids[0].Leaf()
-		if leaf == nil || slices.Contains(leaves, leaf.Name) {
-			continue
-		}
-		leaves = append(leaves, leaf.Name)
-		values := &syntax.Call{Func: syntax.Instant, Args: []syntax.Expr{leaf}}
-		share := &syntax.Call{Func: syntax.ShareBucket, Args: []syntax.Expr{values, &syntax.Number{Text: "0"}}}
-		for _, e := range []syntax.Expr{values, share} { // share needs the names and labels
-			names = append(names, fmt.Sprintf("(buckets %d)", len(names)))
+		if leaf := l.Kids[0].Leaf(); leaf != nil && !slices.Contains(names, "buckets of "+leaf.Name) {
+			values := &syntax.Call{Func: syntax.Instant, Args: []syntax.Expr{leaf}}
+			e := &syntax.Call{Func: syntax.ShareBucket, Args: []syntax.Expr{values, &syntax.Number{Text: "0"}}}
+			names = append(names, "buckets of "+leaf.Name)
 			d := &derived.Definition{Name: names[len(names)-1], Text: e.String(), Expr: e}
 			defs = append(defs, served.Definition{Definition: d})
 		}
 	}
-	if len(leaves) == 0 {
+	if len(names) == 0 {
 		return nil
 	}
 	session, metrics, err := a.collector.Sample(ctx, defs, a.language, names...)
 	if err != nil {
 		return err
 	}
-	for i, leaf := range leaves {
-		values, share := metrics[2*i], metrics[2*i+1]
-		if values == nil || share == nil {
-			continue
+	for i, of := range metrics {
+		if of != nil {
+			insts, table := session.Instances(of.Tree.Kids[0].InDom)
+			fmt.Fprintf(t.stdout, "\n%s: %s\n", names[i], boundsText(table, insts.IDs()))
 		}
-		v := session.Value(values)
-		if v.Code < 0 {
-			fmt.Fprintf(t.stdout, "\nbuckets of %s: %v\n", leaf, v.Code)
-			continue
-		}
-		fmt.Fprintf(t.stdout, "\nbuckets of %s: %s\n", leaf, boundsText(session.Names(values.Desc.InDom), v.Insts.IDs()))
 	}
 	return nil
 }
 
 // boundsText returns how many instances tell their bounds in each form.
 func boundsText(names *derived.NameTable, ids []pdu.Inst) string {
-	counts, first := map[derived.BoundForm]int{}, map[derived.BoundForm]string{}
+	of := map[derived.BoundForm][]pdu.Inst{}
 	for _, id := range ids {
 		form := derived.BoundOf(names, id)
-		if counts[form]++; counts[form] == 1 {
-			first[form], _ = names.Name(id)
-		}
+		of[form] = append(of[form], id)
 	}
 	var texts []string
-	for _, form := range slices.Sorted(maps.Keys(counts)) {
-		kind := "not cumulative"
-		if form.Cumulative() {
-			kind = "cumulative"
-		}
-		if form == 0 {
-			texts = append(texts, fmt.Sprintf("%d without a bound, such as %q", counts[form], first[form]))
-		} else {
-			texts = append(texts, fmt.Sprintf("%d by %s, %s", counts[form], form, kind))
+	for _, form := range slices.Sorted(maps.Keys(of)) {
+		switch n := len(of[form]); {
+		case form.Cumulative():
+			texts = append(texts, fmt.Sprintf("%d by %s, cumulative", n, form))
+		case form != derived.NoBound:
+			texts = append(texts, fmt.Sprintf("%d by %s, not cumulative", n, form))
+		default:
+			first, _ := names.Name(of[form][0])
+			texts = append(texts, fmt.Sprintf("%d without a bound, such as %q", n, first))
 		}
 	}
 	return cmp.Or(strings.Join(texts, "; "), "no instances")

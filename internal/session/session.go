@@ -311,8 +311,10 @@ func (s *Session) InstanceName(d pdu.InDom, id pdu.Inst) (string, bool) {
 	return s.names.Table(d).Name(id)
 }
 
-// Names returns the names of a domain's instances, and the labels that watched metrics need.
-func (s *Session) Names(d pdu.InDom) *derived.NameTable { return s.names.Table(d) }
+// Instances returns the instances of a domain that watched metrics need, with their names and labels.
+func (s *Session) Instances(d pdu.InDom) (*derived.InstSet, *derived.NameTable) {
+	return s.names.Members(d), s.names.Table(d)
+}
 
 // Labels returns the labels that watched metrics need, of a domain's instances, by name. Read-only.
 func (s *Session) Labels(d pdu.InDom) map[string]map[pdu.Inst]string {
