@@ -102,7 +102,7 @@ func TestShippedDefinitionsAgreeInValues(t *testing.T) {
 				_, stock, _ = strings.Cut(strings.TrimSpace(stock), "\n")
 				stock, ours = strings.TrimSpace(stock), strings.TrimSpace(ours)
 				return stock != "" && stock == ours
-			}, 20*time.Second, time.Millisecond)
+			}, time.Minute, time.Millisecond)
 			assert.Contains(t, ours, "inst [")
 		})
 	}

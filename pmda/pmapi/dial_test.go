@@ -195,10 +195,9 @@ func TestDialStalled(t *testing.T) {
 		"no challenge": func(p *pmapitest.Peer) { p.WaitClosed() },
 		"no answer": func(p *pmapitest.Peer) {
 			p.Challenge(0, 0)
-			p.Expect(pdu.KindCreds)
-			p.Expect(pdu.KindProfile)
-			p.Expect(pdu.KindDescReq)
-			p.WaitClosed()
+			for ok := true; ok; { // the client may give up at any PDU, depending on how busy the machine is
+				_, ok = p.Next()
+			}
 		},
 	} {
 		t.Run(name+"/default", func(t *testing.T) {
