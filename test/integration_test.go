@@ -202,6 +202,10 @@ func testDstat(t *testing.T, p *pmcdtest.PMCD) {
 	copyIntegration(t, "dstat", filepath.Join(home, ".pcp/dstat"))
 	out, errs, exit := p.Run(t, "env", "HOME="+home, "pcp", "dstat", "--nocolor", "--derived-host", "--derived-peak",
 		"--derived-peak-net", "1", "2")
+	if strings.Contains(out+errs, "Cannot find a pcp-dstat command") {
+		t.Log("pcp-dstat is not installed: from PCP 7 on, Debian has a package of its own for it")
+		return
+	}
 	require.Zero(t, exit, errs)
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	assert.Regexp(t, `^-*derived-host-* -*peak-second-* -*peak-second-*$`, lines[0])
