@@ -32,7 +32,7 @@ func partsOf(t *testing.T, page string) []part {
 	t.Helper()
 	text := readFile(t, page)
 	parts := []part{{}}
-	block := ""
+	block, fenced := "", false
 	end := func() {
 		if block = strings.TrimRight(block, "\n"); block != "" {
 			last := &parts[len(parts)-1]
@@ -42,7 +42,10 @@ func partsOf(t *testing.T, page string) []part {
 	}
 	for line := range strings.Lines(string(text)) {
 		code, indented := strings.CutPrefix(line, "    ")
+		fence := strings.HasPrefix(line, "```")
+		fenced = fenced != fence
 		switch {
+		case fenced || fence:
 		case indented:
 			block += code
 		case line == "\n" && block != "":

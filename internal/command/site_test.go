@@ -61,6 +61,8 @@ proc.psinfo.utime           U64    counter  millisec     60.5  10 20
 sample.event.records        EVENT  instant  .            60.4
 bpf.runq.latency            U64    counter  nanosec      60.8  5 9 1
 openmetrics.web.http_request_duration_seconds_bucket DOUBLE counter count 60.9 5 9 10 1 1 2
+openmetrics.web.http_requests_total DOUBLE counter count 60.9 5 9 10 1 1 2
+openmetrics.web.process_cpu_seconds_total DOUBLE counter sec . 3
 `
 
 func collectedInDoms() map[pdu.InDom]pmapitest.InDom {
