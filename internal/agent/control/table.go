@@ -218,7 +218,7 @@ func singularMetrics(s *Source) []Metric {
 			Short: "digest of the definitions that are served; two hosts with the same digest serve the same",
 			Long: "It covers the name, the expression, the type, the semantics and the units of each definition that\n" +
 				"is served, so it differs if a metric that a definition needs does not exist on one of the hosts.\n" +
-				"It does not cover help texts, nor expressions in files that not everyone can read.",
+				"It does not cover help texts, labels, nor expressions in files that not everyone can read.",
 			Content: Content{Singular, func(v *Values) { v.text(pdu.NoInst, s.Digest()) }},
 		},
 		{
