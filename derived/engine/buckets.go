@@ -30,6 +30,10 @@ type histogram struct {
 	counts  []float64 // what was counted at or below each bound
 }
 
+// rounding is by how much a cumulative count may be less than that of the bucket before, relative to that: sums of the
+// same numbers differ by less if the order is another. Source: smallDeltaTolerance of Prometheus.
+const rounding = 1e-12
+
 // buckets computes opBuckets, also for groups. A group whose buckets are not complete and plausible has no value.
 func (e *Evaluation) buckets(i int32, s *step, c *cell) {
 	a := e.step(s.first)
@@ -144,7 +148,7 @@ func (h *histogram) rule(from *column.InstSet, names *column.NameTable) string {
 }
 
 // count sets h.counts from the values of the set. It reports false if a count is missing or impossible: below 0, not
-// finite, or less than that of the bucket before if they are cumulative; or if nothing was counted.
+// finite, or less than that of the bucket before, beyond rounding, if they are cumulative; or if nothing was counted.
 func (h *histogram) count(values []uint64) bool {
 	if h.unnamed {
 		return false
@@ -152,16 +156,13 @@ func (h *histogram) count(values []uint64) bool {
 	cumulative, total := h.bounds[0].form.Cumulative(), 0.0
 	for i, at := range h.at {
 		n := column.ToDouble(values[at])
-		if cumulative {
-			n -= total
+		if !cumulative {
+			n += total
 		}
-		if !(n >= 0) {
+		if !(n >= total*(1-rounding)) {
 			return false
 		}
-		total += n
-		if cumulative {
-			total = column.ToDouble(values[at]) // without rounding
-		}
+		total = max(total, n)
 		h.counts[i] = total
 	}
 	last := len(h.bounds) - 1
