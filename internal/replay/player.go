@@ -243,29 +243,23 @@ func (p *Player) markBroken() {
 
 // tickWindows passes the record to a session, for the windows that it is a tick of.
 func (p *Player) tickWindows(ctx context.Context, t *sessionState, at time.Time) error {
-	var goOn, begin []int
+	var windows, begin []int
 	for _, w := range t.windows {
 		number := session.TickNumber(at, w.interval)
 		if number == w.last || !p.source.hasAll(ctx, w.operands) {
 			continue
 		}
+		windows = append(windows, w.window)
 		if w.afterMark || w.count == 0 {
 			begin = append(begin, w.window)
-		} else {
-			goOn = append(goOn, w.window)
 		}
 		w.last, w.afterMark = number, false
 		w.count++
 	}
-	for i, windows := range [][]int{begin, goOn} {
-		if len(windows) == 0 {
-			continue
-		}
-		if err := t.Tick(ctx, at, i == 1, windows...); err != nil {
-			return err
-		}
+	if len(windows) == 0 {
+		return nil
 	}
-	return nil
+	return t.Tick(ctx, at, begin, windows...)
 }
 
 // sample takes a sample of a session.

@@ -226,6 +226,38 @@ func TestPlayLatch(t *testing.T) {
 	assert.Equal(t, []time.Time{at(12, 10), at(12, 10), at(12, 20)}, began)
 }
 
+// A latch has its first tick, and a value, at the first record with all operands. The window within it has gone on from
+// earlier records, and has this one before the latch.
+func TestPlayLatchOfTwoTimers(t *testing.T) {
+	base := filepath.Join(t.TempDir(), "two")
+	w, err := writer.Create(base, writer.Label{Version: 3, PID: 1, Start: night, Host: "web1.example", TimeZone: "UTC"})
+	require.NoError(t, err)
+	usedDesc := pdu.Desc{PMID: pdu.NewPMID(58, 0, 6), Type: pdu.TypeU64, InDom: pdu.NoInDom, Sem: pdu.SemInstant}
+	require.NoError(t, w.Metric(usedDesc, "mem.util.used"))
+	freeDesc := pdu.Desc{PMID: pdu.NewPMID(58, 0, 2), Type: pdu.TypeU64, InDom: pdu.NoInDom, Sem: pdu.SemInstant}
+	require.NoError(t, w.Metric(freeDesc, "mem.util.free"))
+	for n := range 3 {
+		w.Values().Number(usedDesc.PMID, usedDesc.Type, uint64(n))
+		if n == 1 {
+			w.Values().Number(freeDesc.PMID, freeDesc.Type, 5)
+		}
+		require.NoError(t, w.Put(at(n, 0)))
+	}
+	require.NoError(t, w.Close())
+	a, err := archive.Open(base)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, a.Close()) })
+	source := NewSource(a)
+	var rows []string
+	p := NewPlayer(source, watching(t, source, `y = latch(last_sample(mem.util.used, "1min") == 1, mem.util.free > 5)`))
+	require.NoError(t, p.Play(t.Context(), Options{Start: night, End: at(2, 0)},
+		func(s *session.Session, at time.Time) error {
+			rows = append(rows, row(s, at))
+			return nil
+		}))
+	assert.Equal(t, []string{"02:00:00  y -", "02:01:00  y 1", "02:02:00  y 1"}, rows)
+}
+
 func TestPlayEnds(t *testing.T) {
 	source := NewSource(open(t))
 	p := NewPlayer(source, watching(t, source, "load = kernel.all.load"))

@@ -219,7 +219,7 @@ func (s *Session) sampleWindows(ctx context.Context, at time.Time, due []time.Du
 		windows = append(windows, s.byInterval[every]...)
 	}
 	slices.Sort(windows) // those within latches first
-	return s.Tick(ctx, at, true, windows...)
+	return s.Tick(ctx, at, nil, windows...)
 }
 
 // Windows returns the indexes of the watched metrics' windows in [derived.Set.Windows], in order.
@@ -229,9 +229,9 @@ func (s *Session) Windows() []int {
 	return all
 }
 
-// Tick takes a sample for some windows. If goesOn is false, the sample does not continue the previous one, and delta()
-// and rate() in these windows have no value once.
-func (s *Session) Tick(ctx context.Context, at time.Time, goesOn bool, windows ...int) error {
+// Tick takes a sample for some windows, in the order of their indexes. For those in begin it does not continue the
+// previous one, and their delta() and rate() have no value once.
+func (s *Session) Tick(ctx context.Context, at time.Time, begin []int, windows ...int) error {
 	sample, err := s.fetchSample(ctx, at)
 	if err != nil {
 		return err
@@ -243,7 +243,7 @@ func (s *Session) Tick(ctx context.Context, at time.Time, goesOn bool, windows .
 			begun = true
 			s.windows.BeginTick(number)
 		}
-		s.windows.Add(i, number, sample, goesOn)
+		s.windows.Add(i, number, sample, !slices.Contains(begin, i))
 	}
 	s.windows.EndTick()
 	return nil

@@ -62,6 +62,9 @@ func TestLatchWithoutValues(t *testing.T) {
 	ws := windowsOf(set)
 	state := func(name string) *derived.Vector { return ws.value(t, name, at(0, 0, 0)) }
 	assert.Equal(t, []uint64{0}, state("a").Bits, "before the first tick")
+	ws.Expire(0, 4)
+	assert.Equal(t, pdu.ErrAgain, state("a").Code, "no record of an archive had all operands")
+	ws = windowsOf(set)
 	for tick := int64(5); tick < 8; tick++ {
 		ws.addAll(tick, &moment{})
 		assert.Equal(t, []uint64{0}, state("a").Bits)

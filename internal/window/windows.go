@@ -178,10 +178,17 @@ func (ws *Windows) Add(i int, tick int64, s derived.Sample, goesOn bool) bool {
 // Miss notes that a window has no sample of a tick.
 func (ws *Windows) Miss(i int, tick int64) { ws.miss(&ws.entries[i], tick, pdu.ErrAgain, "") }
 
-// Expire removes the result of a window that has no values in the window that ends at tick. A latch keeps its states.
+// Expire removes the result of a window that has no values in the window that ends at tick. A latch keeps its states,
+// but has no result before the first tick.
 func (ws *Windows) Expire(i int, tick int64) {
 	w := &ws.entries[i]
-	if newest, ok := w.shared.Newest(); ok && w.Span > 0 && w.Func != syntax.Latch && tick-newest >= w.Span {
+	newest, ok := w.shared.Newest()
+	switch {
+	case w.Func == syntax.Latch:
+		if newest == beforeTicks {
+			w.result = &derived.Vector{Code: pdu.ErrAgain}
+		}
+	case ok && w.Span > 0 && tick-newest >= w.Span:
 		ws.miss(w, tick, pdu.ErrAgain, "")
 	}
 }
