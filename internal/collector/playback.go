@@ -91,7 +91,7 @@ func (p *Archive) Verify(ctx context.Context, damaged func(error)) error {
 }
 
 // varying matches the parts of a fault's reason that differ between faults of one kind.
-var varying = regexp.MustCompile(`-?[0-9][0-9.:TZ-]*`)
+var varying = regexp.MustCompile(`-?[0-9][0-9.:TZ-]*|^[^ ]+ is the name`)
 
 // DamageKind returns the file and the kind of a fault, to tell each kind once.
 func DamageKind(err error) string {
