@@ -193,7 +193,7 @@ func (c *checkRun) problems(ctx context.Context, h *lintHost, all bool) []*confi
 	}
 	for file, defs := range waiting {
 		found = append(found, waitingProblem(file, defs,
-			definitions.MissingMetrics(definitions.WithUsed(c.ByName(), defs...), catalog)))
+			definitions.MissingMetrics(definitions.WithUsed(c.ByName(), defs...), catalog), c.Language.Masked))
 	}
 	for _, w := range lint.Check(definitions.Derived(c.All), o) {
 		if p := c.problemOfWarning(w, byName, all); p != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pmdaderived/config"
+	"pmdaderived/derived"
 	"pmdaderived/internal/agent/identity"
 	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/definitions"
@@ -136,15 +137,30 @@ func rememberedProblem(
 	return &more
 }
 
-// waitingProblem returns the note that some definitions of a file wait for metrics.
-func waitingProblem(file string, defs []served.Definition, metrics []string) *config.Problem {
+// waitingProblem returns the note that some definitions of a file wait for metrics, which are absent or masked.
+func waitingProblem(file string, defs []served.Definition, metrics []string, masked map[string]string) *config.Problem {
 	verb := "wait"
 	if len(defs) == 1 {
 		verb = "waits"
 	}
-	text := fmt.Sprintf("%s %s for metrics that this host does not have", plural.Of(len(defs), "definition"), verb)
-	if len(metrics) > 0 {
-		text += " (" + metricsText(metrics) + ")"
+	var absent, hidden []string
+	for _, m := range metrics {
+		if masked[derived.ShortName(m)] != "" {
+			hidden = append(hidden, m)
+		} else {
+			absent = append(absent, m)
+		}
+	}
+	text := fmt.Sprintf("%s %s for metrics that ", plural.Of(len(defs), "definition"), verb)
+	switch {
+	case len(hidden) == 0 && len(absent) == 0:
+		text += "this host does not have"
+	case len(hidden) == 0:
+		text += "this host does not have (" + metricsText(absent) + ")"
+	case len(absent) == 0:
+		text += "are masked (" + metricsText(hidden) + ")"
+	default:
+		text += "this host does not have (" + metricsText(absent) + ") or that are masked (" + metricsText(hidden) + ")"
 	}
 	return &config.Problem{Pos: config.Position{File: file}, Severity: config.Note, Code: codeWaiting, Msg: text}
 }
