@@ -91,6 +91,20 @@ func forms() []form {
 			}),
 		},
 		{
+			name: "percentile", track: "member", text: "nth_percentile_bucket(sum(wave.member) by (/m(.)/), 75) * %d",
+			cells: single(func(m moment, k float64) float64 {
+				rank := total(m.at) * 0.75
+				for _, inst := range rig.AllMembers(m.at) {
+					count := float64(rig.Member(m.at, inst))
+					if rank <= count && inst > 0 { // all that the first bucket counts is at its bound, 0
+						return (float64(inst) - 1 + rank/count) * k
+					}
+					rank -= count
+				}
+				return math.NaN()
+			}),
+		},
+		{
 			name: "average", track: "member", float: true, text: "avg(wave.member) * %d",
 			cells: single(func(m moment, k float64) float64 {
 				return total(m.at) / rig.Members * k
