@@ -99,7 +99,7 @@ func (s summed) requireEqual(t *testing.T, p *pmcdtest.PMCD, right func(map[stri
 	command := slices.Concat(asAgent(), []string{"pminfo", "-f"}, s.operands, []string{"derived." + s.name})
 	var want, got map[string]float64
 	output := ""
-	err := until(20*time.Second, func() bool {
+	err := until(time.Minute, func() bool {
 		output, _, _ = p.Run(t, command...) // an unknown name: the agent has not read its definitions yet
 		want, got = s.byAwk(t, output), s.byAgent(t, output)
 		return maps.EqualFunc(want, got, func(x, y float64) bool {

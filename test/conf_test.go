@@ -35,7 +35,7 @@ func startWithConf(t *testing.T) (p *pmcdtest.PMCD, program string) {
 		out, _, _ := p.Run(t, "pminfo", "-f", "derived.host.saturation.worst", "derived.host.disk.queue",
 			"derived.host.net.in")
 		return strings.Count(out, "value ") >= 3
-	}, 20*time.Second, 50*time.Millisecond, "the agent reads %s", confDir)
+	}, time.Minute, 50*time.Millisecond, "the agent reads %s", confDir)
 	return p, program
 }
 
@@ -64,7 +64,7 @@ func switchOn(t *testing.T, p *pmcdtest.PMCD) {
 		for _, name := range definedNames(t, optionalDir) {
 			assert.Contains(c, out, "derived."+name+"\n")
 		}
-	}, 20*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 }
 
 func confFiles(t *testing.T, dir, pattern string) []string {

@@ -128,7 +128,7 @@ func (s *station) control(name string) []pdu.Value {
 }
 
 func (s *station) awaitControl(name string, least uint64) {
-	require.Eventually(s.t, func() bool { return s.control(name)[0].Bits >= least }, 20*time.Second, time.Millisecond,
+	require.Eventually(s.t, func() bool { return s.control(name)[0].Bits >= least }, time.Minute, time.Millisecond,
 		"derived.control.%s reaches %d", name, least)
 }
 

@@ -116,7 +116,7 @@ func TestDocumentExamples(t *testing.T) {
 					} else if !strings.HasPrefix(command, "echo ") {
 						assert.NotEmpty(c, strings.TrimSpace(out))
 					}
-				}, 20*time.Second, 200*time.Millisecond)
+				}, time.Minute, 200*time.Millisecond)
 			})
 		}
 	}

@@ -46,7 +46,7 @@ func TestFloodingClient(t *testing.T) {
 			}
 			last = at
 			return true
-		}, 20*time.Second, 20*time.Millisecond)
+		}, time.Minute, 20*time.Millisecond)
 	}
 	read()
 	list := lookUp(flooder)[2:]

@@ -127,7 +127,7 @@ func TestListOfGroupsThatIsTooLong(t *testing.T) {
 	client := dial(t, p)
 	id := must(client.LookupNames(t.Context(), []string{"derived.g"}))(t)[0].PMID
 	var values []pdu.Value
-	require.NoError(t, until(20*time.Second, func() bool {
+	require.NoError(t, until(time.Minute, func() bool {
 		res := must(client.Fetch(t.Context(), []pdu.PMID{id}))(t)
 		values = res.Sets[0].Values
 		return len(values) == len(keys)

@@ -251,7 +251,7 @@ func testPmieconf(t *testing.T, p *pmcdtest.PMCD, work string) {
 	require.Eventually(t, func() bool {
 		out, _, _ := p.Run(t, "pminfo", "-f", "derived.host.alarm.demand")
 		return strings.Contains(out, "value 1\n")
-	}, 20*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 
 	pmieconf("modify", "derived", "delta", "0.5 sec")
 	pmieconf("modify", "global", "syslog_action", "no")

@@ -76,7 +76,7 @@ func TestOperandsThatGoAndComeBack(t *testing.T) {
 		require.Eventually(t, func() bool {
 			got, _, _ = p.Run(t, command...)
 			return regexp.MustCompile(want).MatchString(got)
-		}, 20*time.Second, 20*time.Millisecond, "%v: want %s", command, want)
+		}, time.Minute, 20*time.Millisecond, "%v: want %s", command, want)
 	}
 	shows(`^derived.value 1 42\n$`, "pmprobe", "-v", "derived.value")
 	before, _, _ := p.Run(t, "pminfo", "-dm", "derived.value", "derived.steps")
@@ -216,7 +216,7 @@ groups = sum(app.bin) by (k=/^bin/)
 			require.Eventually(t, func() bool {
 				got, _, _ := p.Run(t, "pminfo", "-h", local, "-f", "derived."+name)
 				return strings.Contains(got, "value ")
-			}, 20*time.Second, 20*time.Millisecond, "%s, for a user of this host", name)
+			}, time.Minute, 20*time.Millisecond, "%s, for a user of this host", name)
 			got, _, _ := p.Run(t, "pminfo", "-h", stranger, "-f", "derived."+name)
 			assert.Contains(t, got, "derived."+name+"\nError: No permission to perform requested operation")
 			assert.NotContains(t, got, "value ")

@@ -149,7 +149,7 @@ func (p *probe) pmid(name string) pdu.PMID {
 			id = ids.PMIDs[0]
 		}
 		return ok
-	}, 20*time.Second, 10*time.Millisecond, name)
+	}, time.Minute, 10*time.Millisecond, name)
 	return id
 }
 
@@ -231,7 +231,7 @@ func TestNoRequestWaits(t *testing.T) {
 			if err := os.Remove(hang); err != nil {
 				return err
 			}
-			return until(20*time.Second, func() bool { return !stands(upstream.Socket) })
+			return until(time.Minute, func() bool { return !stands(upstream.Socket) })
 		})
 		t.Logf("pmcd stood still; %v until it served again", time.Since(start).Round(time.Millisecond))
 		p.until("derived.quick", quick)

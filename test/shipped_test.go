@@ -29,7 +29,7 @@ func startServing(t *testing.T, options ...string) *pmcdtest.PMCD {
 	require.Eventually(t, func() bool {
 		out, _, _ := p.Run(t, "pmprobe", "-v", "derived.control.bound")
 		return regexp.MustCompile(`^derived.control.bound 1 [1-9]`).MatchString(out)
-	}, 20*time.Second, 20*time.Millisecond, "the agent binds its definitions")
+	}, time.Minute, 20*time.Millisecond, "the agent binds its definitions")
 	return p
 }
 

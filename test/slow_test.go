@@ -170,14 +170,14 @@ bins = sum(sample.bin) * hinv.ncpu / hinv.ncpu
 					opened, err := rig.Open(t.Context(), p, names...)
 					c = opened
 					return err == nil
-				}, 20*time.Second, 50*time.Millisecond, "%v", names)
+				}, time.Minute, 50*time.Millisecond, "%v", names)
 				t.Cleanup(func() { _ = c.Close() })
 				return c
 			}
 			slow := open("derived.mixed", "derived.alone", "derived.match")
 			others := open("derived.cpus", "derived.rate", "derived.bins")
 			plain := open("hinv.ncpu", "sample.milliseconds", "sample.bin")
-			require.Eventually(t, func() bool { return len(lacks(others))+len(lacks(slow)) == 0 }, 20*time.Second,
+			require.Eventually(t, func() bool { return len(lacks(others))+len(lacks(slow)) == 0 }, time.Minute,
 				50*time.Millisecond)
 
 			writeFile(t, dir, "orders", row.order+" "+row.takes.String())

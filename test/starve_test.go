@@ -197,5 +197,5 @@ func (p *probe) gone(name string) {
 	require.Eventually(p.t, func() bool {
 		_, refused := p.ask(&pdu.PMNSNames{Names: []string{name}}).(*pdu.Error)
 		return refused
-	}, 20*time.Second, 10*time.Millisecond, name)
+	}, time.Minute, 10*time.Millisecond, name)
 }
