@@ -22,6 +22,9 @@ import (
 // derivedName finds names of our metrics in files of any format.
 var derivedName = regexp.MustCompile(`\b(derived|mmv\.pmdaderived)(\.[a-z][a-z0-9_]*)+`)
 
+// sitePrefix begins the names of metrics that a site may define.
+const sitePrefix = "derived.site."
+
 // copyIntegration copies a tool's folder to a place that the user of PCP's tools can read.
 func copyIntegration(t *testing.T, tool, to string) {
 	t.Helper()
@@ -58,7 +61,7 @@ func TestIntegration(t *testing.T) {
 				if strings.HasPrefix(file, integrationDir+"/pmieconf/") && name == "derived."+filepath.Base(file) {
 					continue // a rule's own name
 				}
-				if name == "derived.site" {
+				if strings.HasPrefix(name+".", sitePrefix) {
 					continue // what a site may define
 				}
 				assert.True(t, slices.ContainsFunc(served, func(metric string) bool {
@@ -96,6 +99,7 @@ var grafanaUnits = map[string][]string{
 
 func testDashboards(t *testing.T, p *pmcdtest.PMCD) {
 	out := printed(t, p, "pminfo", "-d", "derived", "mmv.pmdaderived")
+	recipes := readDocument(t, "../docs/recipes.md")
 	descs, shown := make(map[string]string), make(map[string]bool)
 	for part := range strings.SplitSeq(strings.TrimSpace(out), "\n\n") {
 		name, about, _ := strings.Cut(strings.TrimSpace(part), "\n")
@@ -106,6 +110,10 @@ func testDashboards(t *testing.T, p *pmcdtest.PMCD) {
 		require.NoError(t, json.Unmarshal([]byte(readDocument(t, file)), &board))
 		for _, panel := range board.Panels {
 			for _, target := range panel.Targets {
+				if name, ok := strings.CutPrefix(target.Expr, sitePrefix); ok {
+					assert.Contains(t, recipes, "\n    site."+name+" = ", "the panel shows a recipe")
+					continue
+				}
 				about := descs[target.Expr]
 				shown[target.Expr] = true
 				require.NotEmpty(t, about, target.Expr)
