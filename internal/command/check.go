@@ -230,7 +230,8 @@ func (c *checkRun) problemOfWarning(
 	lenient := c.Lenient(p.Pos.File)
 	switch w.Code {
 	// These are about metrics or values of this host.
-	case lint.AbsentOperand, lint.AbsentInstance, lint.MatchesNothing, lint.UnsignedDiff, lint.ZeroDivisor:
+	case lint.AbsentOperand, lint.AbsentInstance, lint.MatchesNothing, lint.NoBuckets, lint.UnsignedDiff,
+		lint.ZeroDivisor:
 		if lenient && !all {
 			return nil
 		}

@@ -41,6 +41,7 @@ func host() derived.CatalogMap {
 	add("gone", pdu.TypeU64, pdu.SemInstant, pdu.NewInDom(60, 3), kbyte)
 	add("unknown", pdu.TypeU64, pdu.SemInstant, pdu.NewInDom(60, 4), kbyte)
 	add("one", pdu.TypeU64, pdu.SemInstant, pdu.NewInDom(60, 5), kbyte)
+	add("buckets", pdu.TypeU64, pdu.SemInstant, pdu.NewInDom(60, 7), pdu.Units{})
 	add("five", pdu.TypeU64, pdu.SemInstant, pdu.NewInDom(60, 6), kbyte)
 	millisec := pdu.Units{Time: 1, TimeScale: pdu.TimeMillisec}
 	add("idle", pdu.TypeU64, pdu.SemCounter, pdu.NoInDom, millisec)
@@ -362,6 +363,7 @@ func (fakeHost) Instances(d pdu.InDom) []string {
 		pdu.NewInDom(60, 1): {"sda", "sdb"}, pdu.NewInDom(60, 2): {"0001 /sbin/init", "0020 /bin/pmcd -f", "0021 pmcd"},
 		pdu.NewInDom(60, 3): {},
 		pdu.NewInDom(60, 5): {"one"}, pdu.NewInDom(60, 6): {"a", "b", "c", "d", "e"},
+		pdu.NewInDom(60, 7): {"0 le:1", "1 le:+Inf"},
 	}[d]
 }
 
@@ -467,6 +469,14 @@ func TestHost(t *testing.T) {
 				"finite, and not served. Use default() or ?: to give another value",
 		},
 		{"two changes, 0 for 0", "x = delta(busy) / delta(total)\ny = rate(total)\nz = y / delta(total)", ""},
+		{
+			"instances that are no buckets", "x = share_bucket(delta(total), 5) by (/(.)/)",
+			"x:13 no-buckets: no name of an instance has a bound: there are sda, sdb",
+		},
+		{
+			"buckets", "x = share_bucket(buckets, 5)\ny = share_bucket(sum(delta(total)) by (le=/(.)/), 5)\n" +
+				"z = share_bucket(unknown, 5)\na = share_bucket(gone, 5)", "",
+		},
 		{"never 0", "x = 100 / (delta(total) + 1)\ny = 100 / ncpu\nz = free / swap", ""},
 		{"guarded change", "x = delta(total) == 0 ? 0.0 / 1 : 100 / delta(total)", "x:20 always-zero"},
 		{
@@ -481,7 +491,7 @@ func TestHost(t *testing.T) {
 			for _, w := range Check(defined(t, row.text), Options{Catalog: host(), Root: "derived", Host: fakeHost{}}) {
 				text := fmt.Sprintf("%s:%d %s", w.Definition.Name, w.Offset, w.Code)
 				switch w.Code {
-				case UnsignedDiff, ZeroDivisor, AbsentInstance, MatchesNothing:
+				case UnsignedDiff, ZeroDivisor, AbsentInstance, MatchesNothing, NoBuckets:
 					text += ": " + w.Message
 				}
 				found = append(found, text)

@@ -40,6 +40,7 @@ const (
 	ZeroDivisor    Code = "zero-divisor"
 	AbsentInstance Code = "absent-instance"
 	MatchesNothing Code = "matches-nothing"
+	NoBuckets      Code = "no-buckets"
 
 	NotPortable Code = "not-portable"
 )
@@ -51,6 +52,6 @@ func Codes() []Code {
 		ConstantExpr, AlwaysZero, DivisionByZero, UnusedGuard, ReversedGuard, DoubledRoot, CountOfTruths,
 		PercentFraction, CompareScale, CompareUnits, ChangeOfNoCount, InstantOfNoCount, RescaleRounds, ShadowedName,
 		AbsentOperand, MisspeltOperand, ChangeOfTotal, DividedShare, ChangeOverAge, BucketTotals, DifferentInstances,
-		UnsignedDiff, ZeroDivisor, AbsentInstance, MatchesNothing, NotPortable,
+		UnsignedDiff, ZeroDivisor, AbsentInstance, MatchesNothing, NoBuckets, NotPortable,
 	}
 }

@@ -109,6 +109,18 @@ func (l *linter) checkMatched(e *syntax.Call, kids []*derived.Node) {
 	l.warn(MatchesNothing, start(literal), text)
 }
 
+// checkBuckets warns of instances that are no buckets of a histogram. Some may be left out by other parts of the
+// expression, but not all.
+func (l *linter) checkBuckets(e *syntax.Call, kids []*derived.Node) {
+	names := l.instances(kids)
+	if len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool {
+		table := derived.NewNameTable(map[pdu.Inst]string{0: name}, nil)
+		return derived.BoundOf(table, 0) != derived.NoBound
+	}) {
+		l.warn(NoBuckets, start(e.X()), "no name of an instance has a bound: "+instancesText(names))
+	}
+}
+
 // singular reports whether an operand is a metric without instances.
 func singular(kids []*derived.Node) bool { return len(kids) > 0 && kids[0].InDom == pdu.NoInDom }
 

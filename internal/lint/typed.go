@@ -48,8 +48,12 @@ func (l *linter) checkMetric(m *derived.Metric) {
 
 // checkFunction checks the operand of a function.
 func (l *linter) checkFunction(e *syntax.Call, kids []*derived.Node) {
-	if e.Func == syntax.Match {
+	switch e.Func {
+	case syntax.Match:
 		l.checkMatched(e, kids)
+	case syntax.PercentileBucket, syntax.ShareBucket:
+		l.checkBuckets(e, kids)
+	default:
 	}
 	if len(kids) == 0 {
 		return
