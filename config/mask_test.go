@@ -62,11 +62,11 @@ func TestMasks(t *testing.T) {
 			"a subtree, as clients name it, and another one",
 			map[string]string{
 				"shipped/a": "a.b = 1\na.b.c = 1\na.bc = 1\nd = 1\ne = 1",
-				"own/x":     "\n#\tpmdaderived:mask derived.a.b,d e",
+				"own/x":     "\n#\tpmdaderived:mask derived.a.b.*,d e",
 			},
 			nil,
 			[]string{"shipped/a a.bc=1"},
-			map[string]string{"a.b": "own/x:2:20", "a.b.c": "own/x:2:20", "d": "own/x:2:32", "e": "own/x:2:34"},
+			map[string]string{"a.b": "own/x:2:20", "a.b.c": "own/x:2:20", "d": "own/x:2:34", "e": "own/x:2:36"},
 		},
 		{
 			"with its mistakes",

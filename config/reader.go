@@ -199,7 +199,7 @@ func (r *reader) readComment(l line) {
 	r.out.Controls = append(r.out.Controls, Control{Option: option, Value: value, Pos: r.position(l, at)})
 }
 
-// readMask adds the masks of a comment. A name may be one that clients see.
+// readMask adds the masks of a comment. A name may be one that clients see, and a.b.* means what a.b means.
 func (r *reader) readMask(l line, names []string) {
 	nothing := func(msg string) *Problem { return &Problem{Severity: Warning, Code: masksNothing, Msg: msg} }
 	if len(names) == 0 {
@@ -209,9 +209,9 @@ func (r *reader) readMask(l line, names []string) {
 	for _, name := range names {
 		at += strings.Index(l.text[at:], name)
 		unused := nothing("masks nothing: no directory before this one has a definition " + name + " or below it")
-		if pdu.LegalName(name) {
+		if node := strings.TrimSuffix(name, ".*"); pdu.LegalName(node) {
 			r.setPosition(l, at, unused)
-			r.addMask(strings.TrimPrefix(name, "derived."), unused)
+			r.addMask(strings.TrimPrefix(node, "derived."), unused)
 		} else {
 			r.reportProblem(l, at, unused)
 		}

@@ -60,6 +60,9 @@ func ReadChecked(r Reader, operands []string, offline bool, spooled string) Chec
 		if alone {
 			c.dropUnused()
 		}
+		if len(around) == 0 { // what the files mask is not read
+			c.Problems = slices.DeleteFunc(c.Problems, func(p *config.Problem) bool { return p.Code == "masks-nothing" })
+		}
 	}
 	for _, s := range c.Sources {
 		c.Modified[s.Path] = s.ModTime
