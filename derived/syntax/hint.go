@@ -51,7 +51,8 @@ func (e *Error) messageHint(text string) string {
 		if match := unquoted.FindStringSubmatch(after); match != nil {
 			return `put it in quotes: "` + match[1] + `"`
 		}
-	case strings.HasSuffix(e.Msg, " to follow "+operators[opQuest].name):
+	case strings.HasSuffix(e.Msg, " to follow "+operators[opQuest].name),
+		strings.HasSuffix(e.Msg, " to follow "+operators[opColon].name):
 		if len(strings.TrimRight(after, blank.All)) <= 1 || strings.ContainsRune(":,)", rune(after[0])) {
 			return "?: needs both values: write x ? y : z, where y or z can be novalue()"
 		}

@@ -48,6 +48,7 @@ func TestHints(t *testing.T) {
 		{"a ? 1", "?: needs both values: write x ? y : z, where y or z can be novalue()"},
 		{"a ? 1 ", "?: needs both values: write x ? y : z, where y or z can be novalue()"},
 		{"a ? b + c", "?: needs both values: write x ? y : z, where y or z can be novalue()"},
+		{"a ? 1 : ", "?: needs both values: write x ? y : z, where y or z can be novalue()"},
 		{"a ?: 1", "?: needs both values: write x ? y : z, where y or z can be novalue()"},
 		{"max(a ? 1, 2)", "?: needs both values: write x ? y : z, where y or z can be novalue()"},
 		{"a ? 1 bc", ""},
