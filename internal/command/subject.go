@@ -123,8 +123,12 @@ func withoutSubtrees(operands []string, read *definitions.Parsed) []string {
 	var all []string
 	for _, operand := range operands {
 		node, found := derived.ShortName(operand), len(all)
+		if slices.Contains(names, node) || slices.Contains(names, operand) {
+			all = append(all, operand)
+			continue
+		}
 		for _, name := range names {
-			if isBelow(name, node) && !slices.Contains(names, node) && !slices.Contains(names, operand) {
+			if isBelow(name, node) {
 				all = append(all, strings.TrimSuffix(operand, node)+name)
 			}
 		}
