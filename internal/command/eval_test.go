@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/internal/commandline"
 	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi/pmapitest"
 )
 
 // A metric that answers with an error makes the exit status say so; the others are printed.
@@ -128,6 +130,26 @@ func TestEvalOfNewInstances(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A column keeps the name of an instance that has gone.
+func TestEvalOfInstancesThatGo(t *testing.T) {
+	s := newSite(t)
+	c := s.collector
+	m := &c.Metrics[slices.IndexFunc(c.Metrics, func(m pmapitest.Metric) bool { return m.Name == "proc.memory.rss" })]
+	all, fetches := m.Values, 0
+	c.OnFetch = func() {
+		if fetches++; fetches == 1 {
+			m.Values = all[:1]
+			return
+		}
+		m.Values = all[1:]
+		processes := c.InDoms[m.Desc.InDom]
+		processes.Instances = slices.DeleteFunc(slices.Clone(processes.Instances), func(i pdu.Instance) bool { return i.ID == 1 })
+		c.InDoms[m.Desc.InDom] = processes
+	}
+	out := s.succeeds("eval", "-s", "2", "-t", "1ms", "proc.memory.rss")
+	assert.Regexp(t, `\n +000001 /sbin/init +000812 .* -A\n.* N/A +1024\n$`, out)
 }
 
 // A row has no place for an error. It is told once.

@@ -72,8 +72,9 @@ type rows struct {
 	*evaluation
 	played      *collector.Archive // nil: the samples are of a pmcd
 	columns     []column
-	indexes     map[column]int // in columns
-	widths      []int          // nil: the next line needs a head
+	indexes     map[column]int    // in columns
+	names       map[column]string // of the instances, which may have gone since
+	widths      []int             // nil: the next line needs a head
 	headPrinted bool
 	leftOut     bool     // instances without a column have been reported
 	hadValues   []bool   // by metric: there has been a value
@@ -82,7 +83,7 @@ type rows struct {
 
 func (e *evaluation) rows() *rows {
 	return &rows{
-		evaluation: e, indexes: map[column]int{}, hadValues: make([]bool, len(e.metrics)),
+		evaluation: e, indexes: map[column]int{}, names: map[column]string{}, hadValues: make([]bool, len(e.metrics)),
 		lastError: make([]string, len(e.metrics)),
 	}
 }
@@ -143,6 +144,7 @@ func (r *rows) addColumn(c column) {
 	for at > 0 && r.columns[at-1].metric > c.metric {
 		at--
 	}
+	r.names[c] = r.instance(c)
 	r.columns = append(r.columns, column{})
 	copy(r.columns[at+1:], r.columns[at:])
 	r.columns[at] = c
@@ -155,6 +157,9 @@ func (r *rows) addColumn(c column) {
 func (r *rows) instance(c column) string {
 	if c.inst == pdu.NoInst {
 		return ""
+	}
+	if name, ok := r.names[c]; ok {
+		return name
 	}
 	return r.instanceName(r.metrics[c.metric].metric.Desc.InDom, c.inst)
 }
