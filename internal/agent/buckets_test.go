@@ -79,6 +79,13 @@ func TestInstanceWithoutBound(t *testing.T) {
 	eventually(t, "the error of protected instances", func() bool { return h.fetch(hidden)[0].Code == pdu.ErrInst })
 	assert.Equal(t, "its instances, whose names are protected, are no buckets of a histogram", h.problemOf("hidden"))
 
+	// Other definitions of these names have nothing to do with the error, and may be public.
+	served := *h.config.Load()
+	h.reload(conf("p = up.bin + 30", "hidden = up.load"))
+	assert.Empty(t, h.problemOf("p"))
+	assert.Empty(t, h.problemOf("hidden"))
+	h.reload(served)
+
 	u.Update(func() {
 		u.InDoms[binDom] = pmapitest.InDom{Instances: []pdu.Instance{{ID: 4, Name: "0-9"}, {ID: 5, Name: "10-19"}}}
 	})

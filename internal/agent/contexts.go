@@ -230,7 +230,7 @@ func (cs *contexts) releaseOutdated(s *reload.Snapshot) {
 func (c *clientContext) releaseSnapshot() {
 	c.snapshot = nil
 	for i := range c.entries {
-		c.entries[i].Entry, c.entries[i].Usage = nil, nil
+		c.entries[i].Entry, c.entries[i].Usage, c.entries[i].Why = nil, nil, nil
 	}
 }
 

@@ -93,10 +93,10 @@ func (a *Agent) missing(snap *reload.Snapshot, m *reload.EntryState) string {
 			return fmt.Sprintf("with its functions over time the agent would keep more than %d values", window.MaxValues)
 		}
 	}
-	if m.Usage.Why != "" && m.Protected {
+	if *m.Why != "" && m.Protected {
 		return "its instances, whose names are protected, are no buckets of a histogram"
 	}
-	return m.Usage.Why
+	return *m.Why
 }
 
 // missingOf says why a metric has no values of some operands, which are sampled together.

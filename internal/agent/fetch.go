@@ -256,7 +256,7 @@ func (a *Agent) evaluate(snap *reload.Snapshot, m *reload.EntryState, in history
 func (a *Agent) writeValues(f *fetch, e *entry, v *derived.Vector) {
 	m := e.EntryState
 	if v.Code < 0 {
-		m.Usage.Why = v.Why
+		*m.Why = v.Why
 		f.reply.Fail(m.ID, v.Code)
 		return
 	}
@@ -366,7 +366,7 @@ func (a *Agent) countServed(c *clientContext) {
 			continue
 		}
 		e.Usage.Fetched, e.Usage.Values, e.served = c.fetchedAt, e.served.Len(), nil
-		e.Usage.Why = ""
+		*e.Why = ""
 		e.Usage.Time += e.evaluationTime
 		if len(e.Samples) == 0 { // made of constants alone
 			continue

@@ -32,6 +32,10 @@ type EntryState struct {
 	Series           *upstream.Series // nil: the definition is not bound
 	PerClientWindows []uint32         // its windows that begin at the client's last fetch, by their number in the Set
 	Usage            *Usage
+
+	// Why is more about the error that was served last instead of values of this definition; "": nothing is known. It
+	// belongs to the request loop.
+	Why *string
 }
 
 // Usage describes the last fetch of a metric, and what its evaluations have cost. It belongs to the request loop,
@@ -41,7 +45,6 @@ type Usage struct {
 	Values     int           // number of values in that fetch, for all instances
 	Time       time.Duration // of all evaluations for clients
 	WindowTime atomic.Int64  // ns, of all evaluations for functions over time; the sampler adds to it
-	Why        string        // more about the error that was served last instead of values; "": nothing is known
 }
 
 // NewSnapshot returns a snapshot that replaces before; nil: there is none.
@@ -85,9 +88,10 @@ func (s *Snapshot) addWindows() {
 
 // addEntryStates sets EntryStates, and the older samples that the metrics need.
 func (s *Snapshot) addEntryStates(before *Snapshot) {
+	why := make([]string, len(s.EntryStates))
 	for m, old := range s.Pairs(before.Snapshot) {
 		state := &s.EntryStates[m.Index]
-		state.Entry = m
+		state.Entry, state.Why = m, &why[m.Index]
 		if m.Operands != nil {
 			i, _ := s.OperandSetIndex(m.Operands)
 			state.Series = s.Series[i]
