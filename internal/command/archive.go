@@ -48,7 +48,7 @@ func (t *invocation) timeOptions() {
 	text(&o.Window.End, "finish", "T", "end at this `TIME`")
 	text(&o.Window.Align, "align", "A", "begin at a multiple of this `TIME`")
 	text(&o.Window.Origin, "origin", "O", "take the first sample at this `TIME`")
-	text(&o.Zone, "timezone", "Z", "read and print times in this `ZONE`, as in the variable TZ")
+	t.flags.StringVarP(&o.Zone, "timezone", "Z", "", "read and print times in this `ZONE`, as in the variable TZ")
 	t.flags.BoolFuncP("hostzone", "z", "read and print times in the zone of the archive's host",
 		func(arg string) (err error) {
 			o.onlyArchive = cmp.Or(o.onlyArchive, "-z")

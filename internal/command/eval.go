@@ -16,6 +16,7 @@ import (
 	"pmdaderived/derived/syntax"
 	"pmdaderived/internal/commandline"
 	"pmdaderived/internal/session"
+	"pmdaderived/internal/timewindow"
 	"pmdaderived/pdu"
 )
 
@@ -125,7 +126,12 @@ func (e *evaluation) sampleLive(ctx context.Context, samples int, pause time.Dur
 	}
 	var row func(at time.Time) error // nil: as pminfo prints a sample
 	if samples != 1 || form != "" {
-		e.zone = e.localZone()
+		if e.zone = e.localZone(); e.archive.Zone != "" {
+			var err error
+			if e.zone, err = timewindow.Zone(e.archive.Zone); err != nil {
+				return err
+			}
+		}
 		row = e.rows().inForm(form)
 	}
 	return takeSamples(ctx, e.session, all, pause, func(n int) error {

@@ -98,6 +98,14 @@ TIME2,10,20,2
 	}
 }
 
+func TestEvalInAZone(t *testing.T) {
+	s := newSite(t)
+	s.zone = "UTC"
+	assert.Regexp(t, `^{"time":"[^"]*\+09:00"`, s.succeeds("eval", "-Z", "JST-9", "-o", "json", "hinv.ncpu"))
+	_, errs := s.fails("eval", "-Z", "no/such", "-o", "json", "hinv.ncpu")
+	assert.Contains(t, errs, `"no/such" is not a valid time zone`)
+}
+
 // CSV has the columns of its first sample. Instances that come later are told, and the other forms have them.
 func TestEvalOfNewInstances(t *testing.T) {
 	for form, want := range map[string]string{
