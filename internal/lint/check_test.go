@@ -284,6 +284,7 @@ func TestCheck(t *testing.T) {
 				"share_bucket(total > 5, 5)\na = nth_percentile_bucket(sum(instant(total)) by (le=/x/), 50)",
 			"", "x:4 bucket-totals a:0 bucket-totals",
 		},
+		{"counts between two times", `x = share_bucket(instant(total) - first_sample(instant(total), "1min"), 5)`, "", ""},
 		{"instant of a level", "x = instant(free)", "", "x:0 instant-of-non-counter"},
 		{"instant of a rate", "x = instant(rate(total))", "x:0 instant-of-non-counter", ""},
 		{"instant of a counter", "x = instant(total)", "", ""},

@@ -86,6 +86,9 @@ func originOf(n *derived.Node, kids []origin) origin {
 // combine returns the origin of the result of an operator.
 func combine(n *derived.Node, op syntax.Op, x, y origin) origin {
 	o := x.or(y)
+	if op == syntax.Sub && x.since && y.since {
+		o.since = false // what was counted between two times
+	}
 	switch {
 	case op == syntax.Sub && isTime(n) && !x.number && !y.number && !o.change:
 		o.age = true
