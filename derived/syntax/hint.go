@@ -101,9 +101,11 @@ func signHint(before, after string) string {
 	case after[0] == '=':
 		return "write == to compare"
 	case after[0] == '%':
-		return "there is no operator %: the remainder of x / y is x - y * floor(x / y)"
+		return remainderHint
 	case after[0] == '^', after[0] == '*' && strings.HasSuffix(before, "*"):
-		return "there is no operator for powers: write x * x for a square, sqrt(x) for a root"
+		return powerHint
+	case after[0] == '\'':
+		return "a string is in double quotes"
 	case after[0] == '&', after[0] == '|':
 		return "write " + after[:1] + after[:1]
 	case after[0] == '[' && strings.HasSuffix(before, ")"):
@@ -171,12 +173,19 @@ func unitMeant(word string) string {
 	return ""
 }
 
-const ifHint = "write x ? y : z in place of if"
+const (
+	ifHint        = "write x ? y : z in place of if"
+	powerHint     = "there is no operator for powers: write x * x for a square, sqrt(x) for a root"
+	remainderHint = "there is no operator %: the remainder of x / y is x - y * floor(x / y)"
+)
 
 // operatorHint returns advice for an operator that is a word in other languages.
 func operatorHint(word string) string {
-	if strings.EqualFold(word, "if") {
+	switch strings.ToLower(word) {
+	case "if", "then":
 		return ifHint
+	case "mod":
+		return remainderHint
 	}
 	operators := map[string]string{"and": "&&", "or": "||", "not": "!"}
 	if op := operators[strings.ToLower(word)]; op != "" {
@@ -226,8 +235,13 @@ func functionHint(text string) string {
 		return word + " is a function only if ( follows it without a blank"
 	}
 	lower := strings.ToLower(word)
-	if lower == "if" {
+	switch lower {
+	case "if":
 		return ifHint
+	case "mod":
+		return remainderHint
+	case "pow":
+		return powerHint
 	}
 	best, least := "", len(word)
 	for _, name := range names {
