@@ -132,7 +132,7 @@ var layers = map[string]layer{
 	"internal/command": {
 		ours: "config derived derived/syntax internal/agent internal/agent/identity internal/agent/operand internal/agent/served " +
 			"internal/collector internal/commandline internal/definitions internal/lint internal/plural internal/replay internal/session " +
-			"internal/unittest pdu",
+			"internal/timewindow internal/unittest pdu",
 		modules: parsing, never: "os/exec net net/http log log/slog",
 	},
 	"cmd/pmdaderived": {
