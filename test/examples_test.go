@@ -5,6 +5,7 @@ package test
 import (
 	"bytes"
 	"context"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -100,8 +101,8 @@ func TestDocumentExamples(t *testing.T) {
 	require.Greater(t, len(all["README.md"]), 8)
 	require.Greater(t, len(all["reference.md"]), 4)
 
-	for document, list := range all {
-		for _, e := range list {
+	for _, document := range slices.Sorted(maps.Keys(all)) { // a later one meets the masks of those before
+		for _, e := range all[document] {
 			t.Run(document+"/"+e.command, func(t *testing.T) {
 				// A command that runs until it is interrupted ends after one line.
 				command := regexp.MustCompile(`^(pmrep|pmval) `).ReplaceAllString(e.command, "$1 -s 1 ")
