@@ -221,7 +221,7 @@ uninstall: ## remove installed files (run Remove first); PURGE=yes: also definit
 	rm -f $(patsubst integration/pmchart/%,$(config_dir)/pmchart/%,$(wildcard integration/pmchart/*)) $(addprefix $(tools_dir)/,$(tool_files))
 	rm -f $(share_dir)/bash-completion/completions/pmdaderived $(share_dir)/zsh/*/_pmdaderived
 	rm -f $(bin_dir)/pmdaderived $(man_dir)/man1/pmdaderived.1 $(man_dir)/man5/pmdaderived.5
-	@rmdir $(site_dir) $(addprefix $(tools_dir)/,htop/screens htop/meters htop) 2>/dev/null || true
+	@rmdir $(site_dir) $(addprefix $(tools_dir)/,htop/screens htop/meters htop dstat pmrep) 2>/dev/null || true
 	@kept=$$(ls -d $(kept) 2>/dev/null) || true; \
 	if [ -z "$$kept" ]; then :; \
 	elif [ -n "$(filter yes,$(PURGE))" ]; then rm -rf $$kept && printf '%s\n' 'and with definitions, metric identifiers and logs:' $$kept; \
