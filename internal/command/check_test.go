@@ -221,6 +221,8 @@ func TestHostVariable(t *testing.T) {
 	_, errs, exit := s.run("eval", "-h", "local:", "a")
 	assert.Equal(t, commandline.ExitUsage, exit)
 	assert.Contains(t, errs, "too many hosts requested: unix:/nonexistent/other and local:\n")
+	_, errs = s.fails("eval", "--pmcd", "unix:/nonexistent/third", "a")
+	assert.Contains(t, errs, "nothing listens at unix:/nonexistent/third")
 }
 
 // check reports a definition with more operands than the agent samples for one metric.

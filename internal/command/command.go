@@ -280,8 +280,8 @@ func (t *invocation) pmcdOption() {
 		return commandline.Address(&t.pmcd)(arg)
 	})
 	t.flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		if name == "pmcd" { // the name of this option in the daemon
-			name = "host"
+		if name == "pmcd" { // the name of this option in the daemon, where it is in place of $PCP_HOST
+			name, t.pmcdGiven = "host", false
 		}
 		return pflag.NormalizedName(name)
 	})
