@@ -15,8 +15,8 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
-	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/lint"
+	"pmdaderived/internal/served"
 	"pmdaderived/internal/session"
 	"pmdaderived/test/pmcdtest"
 )

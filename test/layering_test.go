@@ -68,21 +68,21 @@ var layers = map[string]layer{
 	"internal/unittest":   {ours: "config derived derived/syntax internal/window internal/blank internal/plural pdu", never: pure},
 	"internal/lint":       {ours: "derived derived/pattern derived/syntax internal/blank pdu", never: pure},
 	"internal/agent": {
-		ours: "derived internal/agent/agents internal/agent/control internal/agent/freshness internal/agent/history internal/agent/operand internal/agent/predict " +
-			"internal/agent/reload internal/agent/sampler internal/agent/served internal/agent/upstream internal/window pdu pmda pmda/pmapi",
+		ours: "derived internal/agent/agents internal/agent/control internal/freshness internal/agent/history internal/operand internal/agent/predict " +
+			"internal/agent/reload internal/agent/sampler internal/served internal/agent/upstream internal/window pdu pmda pmda/pmapi",
 		modules: logging,
 	},
 	"internal/agent/reload": {
-		ours: "derived internal/agent/control internal/agent/freshness internal/agent/identity internal/agent/operand internal/agent/sampler internal/agent/served " +
+		ours: "derived internal/agent/control internal/freshness internal/identity internal/operand internal/agent/sampler internal/served " +
 			"internal/agent/upstream internal/wait pdu pmda/pmapi",
 		modules: logging, never: "os " + talking,
 	},
 	"internal/agent/sampler": {
-		ours:    "derived internal/agent/control internal/agent/freshness internal/agent/operand internal/agent/upstream internal/window internal/wait",
+		ours:    "derived internal/agent/control internal/freshness internal/operand internal/agent/upstream internal/window internal/wait",
 		modules: logging, never: pure,
 	},
 	"internal/agent/upstream": {
-		ours: "internal/agent/agents internal/agent/control internal/agent/freshness internal/agent/operand internal/agent/pool internal/agent/predict " +
+		ours: "internal/agent/agents internal/agent/control internal/freshness internal/operand internal/agent/pool internal/agent/predict " +
 			"internal/agent/queue internal/agent/slow internal/wait pdu pmda/pmapi",
 		modules: logging, never: "os " + talking,
 	},
@@ -90,24 +90,24 @@ var layers = map[string]layer{
 		ours:    "internal/agent/agents internal/agent/control internal/agent/predict internal/agent/slow internal/wait pdu pmda/pmapi",
 		modules: logging, never: "os " + talking,
 	},
-	"internal/agent/queue":     {ours: "internal/agent/operand internal/agent/slow pdu", never: pure},
-	"internal/agent/operand":   {ours: "derived internal/agent/freshness internal/wait pdu pmda/pmapi", never: pure},
-	"internal/agent/agents":    {ours: "pdu pmda/pmapi", never: pure},
-	"internal/agent/predict":   {ours: "internal/agent/freshness", never: pure},
-	"internal/agent/freshness": {never: pure},
-	"internal/agent/history":   {ours: "derived internal/agent/freshness internal/agent/operand", never: pure},
-	"internal/agent/slow":      {ours: "internal/agent/predict pdu", never: pure},
-	"internal/agent/identity": {
+	"internal/agent/queue":   {ours: "internal/operand internal/agent/slow pdu", never: pure},
+	"internal/operand":       {ours: "derived internal/freshness internal/wait pdu pmda/pmapi", never: pure},
+	"internal/agent/agents":  {ours: "pdu pmda/pmapi", never: pure},
+	"internal/agent/predict": {ours: "internal/freshness", never: pure},
+	"internal/freshness":     {never: pure},
+	"internal/agent/history": {ours: "derived internal/freshness internal/operand", never: pure},
+	"internal/agent/slow":    {ours: "internal/agent/predict pdu", never: pure},
+	"internal/identity": {
 		ours: "pdu internal/regular", never: talking,
 	},
-	"internal/agent/served": {
-		ours: "derived internal/agent/identity pdu pmda", modules: logging, never: pure,
+	"internal/served": {
+		ours: "derived internal/identity pdu pmda", modules: logging, never: pure,
 	},
 	"internal/session": {
-		ours: "derived internal/agent/operand internal/agent/served internal/window pdu pmda/pmapi", never: pure,
+		ours: "derived internal/operand internal/served internal/window pdu pmda/pmapi", never: pure,
 	},
 	"internal/replay": {
-		ours: "derived internal/agent/identity internal/agent/operand internal/agent/served internal/session pdu pmda/pmapi pmda/pmapi/archive " +
+		ours: "derived internal/identity internal/operand internal/served internal/session pdu pmda/pmapi pmda/pmapi/archive " +
 			"pmda/pmapi/archive/writer",
 		never: pure,
 	},
@@ -123,20 +123,20 @@ var layers = map[string]layer{
 	"internal/regular":          {never: talking},
 	"config":                    {ours: "internal/blank internal/regular internal/wait pdu", modules: logging + " " + watching},
 	"internal/commandline":      {ours: "config internal/timewindow pmda/pmapi", modules: parsing, never: pure},
-	"internal/definitions":      {ours: "config derived derived/syntax internal/agent/operand internal/agent/served pdu pmda", never: pure},
+	"internal/definitions":      {ours: "config derived derived/syntax internal/operand internal/served pdu pmda", never: pure},
 	"internal/collector": {
-		ours: "derived derived/syntax internal/agent/served internal/commandline internal/plural internal/replay internal/session " +
+		ours: "derived derived/syntax internal/served internal/commandline internal/plural internal/replay internal/session " +
 			"internal/timewindow pdu pmda/pmapi pmda/pmapi/archive",
 		never: "os os/exec os/signal net/http log log/slog",
 	},
 	"internal/command": {
-		ours: "config derived derived/syntax internal/agent internal/agent/identity internal/agent/operand internal/agent/served " +
+		ours: "config derived derived/syntax internal/agent internal/identity internal/operand internal/served " +
 			"internal/collector internal/commandline internal/definitions internal/lint internal/plural internal/replay internal/session " +
 			"internal/timewindow internal/unittest pdu",
 		modules: parsing, never: "os/exec net net/http log log/slog",
 	},
 	"cmd/pmdaderived": {
-		ours: "config internal/agent internal/agent/mmv internal/agent/served internal/command internal/commandline internal/definitions " +
+		ours: "config internal/agent internal/agent/mmv internal/served internal/command internal/commandline internal/definitions " +
 			"pmda pmda/pmapi",
 		modules: logging + " " + parsing,
 	},

@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/commandline"
+	"pmdaderived/internal/served"
 	"pmdaderived/pdu"
 )
 

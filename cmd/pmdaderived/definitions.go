@@ -9,8 +9,8 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"pmdaderived/config"
-	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/definitions"
+	"pmdaderived/internal/served"
 )
 
 // definitionSource reads the definitions for the agent. Only the agent calls load, never concurrently.

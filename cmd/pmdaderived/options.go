@@ -13,9 +13,9 @@ import (
 	"pmdaderived/config"
 	"pmdaderived/internal/agent"
 	"pmdaderived/internal/agent/mmv"
-	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/command"
 	"pmdaderived/internal/commandline"
+	"pmdaderived/internal/served"
 	"pmdaderived/pmda"
 )
 

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/internal/agent/control"
-	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/served"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi"

@@ -11,9 +11,9 @@ import (
 
 	"pmdaderived/derived"
 	"pmdaderived/internal/agent/history"
-	"pmdaderived/internal/agent/operand"
-	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/agent/upstream"
+	"pmdaderived/internal/operand"
+	"pmdaderived/internal/served"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi"

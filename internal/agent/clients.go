@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"time"
 
-	"pmdaderived/internal/agent/freshness"
 	"pmdaderived/internal/agent/predict"
 	"pmdaderived/internal/agent/reload"
 	"pmdaderived/internal/agent/upstream"
+	"pmdaderived/internal/freshness"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )

@@ -9,13 +9,13 @@ import (
 
 	"pmdaderived/derived"
 	"pmdaderived/internal/agent/control"
-	"pmdaderived/internal/agent/freshness"
 	"pmdaderived/internal/agent/history"
-	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/predict"
 	"pmdaderived/internal/agent/reload"
 	"pmdaderived/internal/agent/sampler"
 	"pmdaderived/internal/agent/upstream"
+	"pmdaderived/internal/freshness"
+	"pmdaderived/internal/operand"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )

@@ -13,11 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/internal/agent/control"
-	"pmdaderived/internal/agent/freshness"
-	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/reload"
-	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/agent/upstream"
+	"pmdaderived/internal/freshness"
+	"pmdaderived/internal/operand"
+	"pmdaderived/internal/served"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"pmdaderived/internal/agent/control"
-	"pmdaderived/internal/agent/operand"
+	"pmdaderived/internal/operand"
 	"pmdaderived/pdu"
 )
 

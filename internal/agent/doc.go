@@ -49,7 +49,6 @@
 // # Rooms
 //
 //	reload     configuration, look-ups, snapshots
-//	operand    samples, catalog and instance names as pmcd returns them; pure
 //	upstream   series of samples, and when they are sampled
 //	pool       connections to pmcd, and how long pmcd is busy with their requests
 //	queue      which operands wait, and what the next fetch contains; pure
@@ -58,8 +57,8 @@
 //	predict    when a context will fetch next, and when to sample for it; pure
 //	slow       which agents are slow; pure
 //	agents     requests to the agents of operands, and their names; pure
-//	served     the immutable snapshot; pure
-//	identity   PMIDs and their file
 //	control    metrics about the agent itself
 //	mmv        some of them in a memory-mapped file, which pmdammv serves
+//
+// The sub-commands use operand, freshness, served and identity, too: these are packages beside this one.
 package agent

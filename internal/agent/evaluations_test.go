@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"pmdaderived/internal/agent/freshness"
 	"pmdaderived/internal/agent/history"
+	"pmdaderived/internal/freshness"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )

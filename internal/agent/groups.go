@@ -5,13 +5,13 @@ import (
 	"slices"
 	"time"
 
-	"pmdaderived/internal/agent/freshness"
 	"pmdaderived/internal/agent/history"
-	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/reload"
 	"pmdaderived/internal/agent/sampler"
-	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/agent/upstream"
+	"pmdaderived/internal/freshness"
+	"pmdaderived/internal/operand"
+	"pmdaderived/internal/served"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )

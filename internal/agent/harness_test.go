@@ -15,10 +15,10 @@ import (
 
 	"pmdaderived/derived"
 	"pmdaderived/internal/agent/control"
-	"pmdaderived/internal/agent/identity"
-	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/reload"
-	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/identity"
+	"pmdaderived/internal/operand"
+	"pmdaderived/internal/served"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi"

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"pmdaderived/internal/agent/control"
-	"pmdaderived/internal/agent/freshness"
+	"pmdaderived/internal/freshness"
 	"pmdaderived/pdu"
 )
 

@@ -4,10 +4,10 @@ import (
 	"time"
 
 	"pmdaderived/internal/agent/control"
-	"pmdaderived/internal/agent/freshness"
 	"pmdaderived/internal/agent/reload"
-	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/agent/upstream"
+	"pmdaderived/internal/freshness"
+	"pmdaderived/internal/served"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )

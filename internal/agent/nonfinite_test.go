@@ -11,7 +11,7 @@ import (
 
 	"pmdaderived/derived"
 	"pmdaderived/internal/agent/reload"
-	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/served"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmdatest"
 )

@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"pmdaderived/internal/agent/freshness"
-	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/upstream"
+	"pmdaderived/internal/freshness"
+	"pmdaderived/internal/operand"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi/pmapitest"
 )

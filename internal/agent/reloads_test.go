@@ -19,9 +19,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/derived"
-	"pmdaderived/internal/agent/identity"
 	"pmdaderived/internal/agent/reloadtest"
-	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/identity"
+	"pmdaderived/internal/served"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmdatest"

@@ -10,9 +10,9 @@ import (
 
 	"pmdaderived/derived"
 	"pmdaderived/derived/syntax"
-	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/commandline"
 	"pmdaderived/internal/plural"
+	"pmdaderived/internal/served"
 	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"

@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"pmdaderived/derived"
-	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/collector"
 	"pmdaderived/internal/definitions"
 	"pmdaderived/internal/plural"
+	"pmdaderived/internal/served"
 )
 
 // agentRow returns what the agent says of a subject, nil if the agent does not have it.

@@ -16,12 +16,12 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/internal/agent"
-	"pmdaderived/internal/agent/operand"
-	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/commandline"
 	"pmdaderived/internal/definitions"
 	"pmdaderived/internal/lint"
+	"pmdaderived/internal/operand"
 	"pmdaderived/internal/plural"
+	"pmdaderived/internal/served"
 )
 
 // allWarnings is the value of --werror without codes.

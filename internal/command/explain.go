@@ -15,10 +15,10 @@ import (
 
 	"pmdaderived/derived"
 	"pmdaderived/derived/syntax"
-	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/commandline"
 	"pmdaderived/internal/definitions"
 	"pmdaderived/internal/plural"
+	"pmdaderived/internal/served"
 	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
 )

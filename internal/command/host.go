@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 
-	"pmdaderived/internal/agent/identity"
-	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/collector"
 	"pmdaderived/internal/commandline"
+	"pmdaderived/internal/identity"
+	"pmdaderived/internal/operand"
 	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
 )

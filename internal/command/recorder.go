@@ -12,11 +12,11 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
-	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/collector"
 	"pmdaderived/internal/commandline"
 	"pmdaderived/internal/definitions"
 	"pmdaderived/internal/replay"
+	"pmdaderived/internal/served"
 	"pmdaderived/internal/session"
 	"pmdaderived/internal/unittest"
 	"pmdaderived/pdu"

@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"pmdaderived/derived"
-	"pmdaderived/internal/agent/identity"
-	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/commandline"
+	"pmdaderived/internal/identity"
 	"pmdaderived/internal/plural"
 	"pmdaderived/internal/replay"
+	"pmdaderived/internal/served"
 )
 
 // runReplay writes an archive of derived metrics, computed from another archive. It returns 1 if nothing, or not every

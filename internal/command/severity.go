@@ -8,11 +8,11 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
-	"pmdaderived/internal/agent/identity"
-	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/definitions"
+	"pmdaderived/internal/identity"
 	"pmdaderived/internal/lint"
 	"pmdaderived/internal/plural"
+	"pmdaderived/internal/served"
 )
 
 // Codes of problems that only check finds or treats. They stay what they are.

@@ -10,10 +10,10 @@ import (
 	"pmdaderived/config"
 	"pmdaderived/derived"
 	"pmdaderived/derived/syntax"
-	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/collector"
 	"pmdaderived/internal/commandline"
 	"pmdaderived/internal/definitions"
+	"pmdaderived/internal/served"
 	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
 )

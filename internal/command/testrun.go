@@ -15,10 +15,10 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
-	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/commandline"
 	"pmdaderived/internal/definitions"
 	"pmdaderived/internal/plural"
+	"pmdaderived/internal/served"
 	"pmdaderived/internal/unittest"
 )
 

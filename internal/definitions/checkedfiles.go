@@ -9,7 +9,7 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived/syntax"
-	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/served"
 )
 
 // CheckedFiles has all definitions that the agent would read, and says which of their files are to be checked.

@@ -9,8 +9,8 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
-	"pmdaderived/internal/agent/operand"
-	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/operand"
+	"pmdaderived/internal/served"
 	"pmdaderived/pdu"
 )
 

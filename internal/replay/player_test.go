@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/derived"
-	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/served"
 	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi/archive"

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"pmdaderived/derived"
-	"pmdaderived/internal/agent/identity"
-	"pmdaderived/internal/agent/operand"
-	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/identity"
+	"pmdaderived/internal/operand"
+	"pmdaderived/internal/served"
 	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi/archive"

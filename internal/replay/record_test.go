@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"pmdaderived/internal/agent/identity"
-	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/identity"
+	"pmdaderived/internal/served"
 	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi/archive"

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"pmdaderived/derived"
-	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/served"
 	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi/archive"

@@ -26,8 +26,8 @@ import (
 	"time"
 
 	"pmdaderived/derived"
-	"pmdaderived/internal/agent/operand"
-	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/operand"
+	"pmdaderived/internal/served"
 	"pmdaderived/internal/window"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/derived"
-	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/served"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 	"pmdaderived/pmda/pmapi/pmapitest"

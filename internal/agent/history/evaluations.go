@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"pmdaderived/derived"
-	"pmdaderived/internal/agent/operand"
+	"pmdaderived/internal/operand"
 )
 
 const (

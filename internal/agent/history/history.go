@@ -3,8 +3,8 @@ package history
 import (
 	"time"
 
-	"pmdaderived/internal/agent/freshness"
-	"pmdaderived/internal/agent/operand"
+	"pmdaderived/internal/freshness"
+	"pmdaderived/internal/operand"
 )
 
 // History has the samples that one metric of a context was served from. The flags are those of the last fetch.

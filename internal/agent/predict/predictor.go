@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"pmdaderived/internal/agent/freshness"
+	"pmdaderived/internal/freshness"
 )
 
 const (

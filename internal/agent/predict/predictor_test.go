@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"pmdaderived/internal/agent/freshness"
+	"pmdaderived/internal/freshness"
 
 	"github.com/stretchr/testify/assert"
 )

@@ -3,7 +3,7 @@ package predict
 import (
 	"time"
 
-	"pmdaderived/internal/agent/freshness"
+	"pmdaderived/internal/freshness"
 )
 
 // Schedule says when to sample for a context until its next fetch. There are two kinds of samples: one just before the

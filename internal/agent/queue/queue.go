@@ -23,8 +23,8 @@ import (
 	"math"
 	"slices"
 
-	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/slow"
+	"pmdaderived/internal/operand"
 	"pmdaderived/pdu"
 )
 

@@ -15,10 +15,10 @@ import (
 
 	"pmdaderived/derived"
 	"pmdaderived/internal/agent/control"
-	"pmdaderived/internal/agent/freshness"
-	"pmdaderived/internal/agent/operand"
-	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/agent/upstream"
+	"pmdaderived/internal/freshness"
+	"pmdaderived/internal/operand"
+	"pmdaderived/internal/served"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 )

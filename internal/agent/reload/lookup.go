@@ -10,8 +10,8 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"pmdaderived/derived"
-	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/agent/upstream"
+	"pmdaderived/internal/served"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 )

@@ -9,11 +9,11 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"pmdaderived/internal/agent/control"
-	"pmdaderived/internal/agent/identity"
-	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/sampler"
-	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/agent/upstream"
+	"pmdaderived/internal/identity"
+	"pmdaderived/internal/operand"
+	"pmdaderived/internal/served"
 	"pmdaderived/internal/wait"
 	"pmdaderived/pdu"
 )

@@ -6,8 +6,8 @@ import (
 
 	"pmdaderived/derived"
 	"pmdaderived/internal/agent/sampler"
-	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/agent/upstream"
+	"pmdaderived/internal/served"
 	"pmdaderived/pdu"
 )
 

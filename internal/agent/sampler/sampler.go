@@ -11,9 +11,9 @@ import (
 
 	"pmdaderived/derived"
 	"pmdaderived/internal/agent/control"
-	"pmdaderived/internal/agent/freshness"
-	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/upstream"
+	"pmdaderived/internal/freshness"
+	"pmdaderived/internal/operand"
 	"pmdaderived/internal/wait"
 	"pmdaderived/internal/window"
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"pmdaderived/internal/agent/agents"
-	"pmdaderived/internal/agent/freshness"
+	"pmdaderived/internal/freshness"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi/pmapitest"
 )

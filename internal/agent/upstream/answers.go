@@ -5,9 +5,9 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/pool"
 	"pmdaderived/internal/agent/slow"
+	"pmdaderived/internal/operand"
 	"pmdaderived/internal/wait"
 	"pmdaderived/pmda/pmapi"
 )

@@ -5,8 +5,8 @@ import (
 	"math"
 	"time"
 
-	"pmdaderived/internal/agent/freshness"
 	"pmdaderived/internal/agent/predict"
+	"pmdaderived/internal/freshness"
 )
 
 const (

@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"pmdaderived/internal/agent/freshness"
-	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/predict"
+	"pmdaderived/internal/freshness"
+	"pmdaderived/internal/operand"
 )
 
 // asked is what a schedule has asked for at one time.

@@ -3,10 +3,10 @@ package upstream
 import (
 	"time"
 
-	"pmdaderived/internal/agent/freshness"
-	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/queue"
 	"pmdaderived/internal/agent/slow"
+	"pmdaderived/internal/freshness"
+	"pmdaderived/internal/operand"
 	"pmdaderived/pdu"
 )
 

@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"pmdaderived/internal/agent/freshness"
-	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/pool"
 	"pmdaderived/internal/agent/slow"
+	"pmdaderived/internal/freshness"
+	"pmdaderived/internal/operand"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 )

@@ -11,12 +11,12 @@ import (
 
 	"pmdaderived/internal/agent/agents"
 	"pmdaderived/internal/agent/control"
-	"pmdaderived/internal/agent/freshness"
-	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/pool"
 	"pmdaderived/internal/agent/predict"
 	"pmdaderived/internal/agent/queue"
 	"pmdaderived/internal/agent/slow"
+	"pmdaderived/internal/freshness"
+	"pmdaderived/internal/operand"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 )

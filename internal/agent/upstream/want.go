@@ -4,9 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"pmdaderived/internal/agent/freshness"
 	"pmdaderived/internal/agent/pool"
 	"pmdaderived/internal/agent/queue"
+	"pmdaderived/internal/freshness"
 )
 
 // fetch is a request to the pool: a fetch for series, or a probe.

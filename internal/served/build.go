@@ -12,7 +12,7 @@ import (
 	"sync"
 
 	"pmdaderived/derived"
-	"pmdaderived/internal/agent/identity"
+	"pmdaderived/internal/identity"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/derived"
-	"pmdaderived/internal/agent/identity"
+	"pmdaderived/internal/identity"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )

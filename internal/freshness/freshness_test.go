@@ -52,7 +52,7 @@ func TestPageHasTheConstants(t *testing.T) {
 		}
 		return true
 	})
-	page, err := os.ReadFile("../../../docs/freshness.md")
+	page, err := os.ReadFile("../../docs/freshness.md")
 	require.NoError(t, err)
 	listed := make(map[string]string)
 	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| ([^|]+) \\|").FindAllStringSubmatch(string(page), -1) {

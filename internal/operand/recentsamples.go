@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"pmdaderived/internal/agent/freshness"
+	"pmdaderived/internal/freshness"
 )
 
 // RecentSamples are the newest samples of operands that are fetched together. They belong to package upstream, under
