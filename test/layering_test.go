@@ -141,6 +141,7 @@ var layers = map[string]layer{
 		modules: logging + " " + parsing,
 	},
 
+	"internal/await":                         {never: pure}, // for tests
 	"internal/agent/reloadtest":              {ours: "pdu", never: pure},
 	"derived/internal/derivedtest":           {ours: "pdu", modules: "github.com/stretchr/testify/require"},
 	"pmda/pmapi/pmapitest":                   {ours: "pdu"},

@@ -1,0 +1,32 @@
+// Package await has the one way in which tests wait for something that another goroutine or process does.
+//
+//	condition ──false──► pause ──► condition ──true──► the test goes on
+//	                └── Limit has passed ──► the test fails
+//
+// A test judges what is done, not how quickly a busy machine does it. So there is one limit for all, far longer than
+// anything takes.
+package await
+
+import (
+	"testing"
+	"time"
+)
+
+const (
+	// Limit is the time after which a condition counts as one that is never met.
+	Limit = time.Minute
+
+	// pause is the time between two looks at a condition.
+	pause = 10 * time.Millisecond
+)
+
+// Until waits until a condition is met. It fails the test at once if that takes longer than Limit. what completes the
+// sentence "waited in vain until …".
+func Until(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(Limit); !condition(); time.Sleep(pause) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
