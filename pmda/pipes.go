@@ -96,8 +96,8 @@ func newPipes(in, out *os.File) *pipes {
 	return p
 }
 
-func (p *pipes) requests() (int, error) { return p.in.unread() }
-func (p *pipes) replies() (int, error)  { return p.out.unread() }
+func (p *pipes) requests() (int, error) { return p.in.file.Unread() }
+func (p *pipes) replies() (int, error)  { return p.out.file.Unread() }
 
 func (p *pipes) removeReplies() (left []byte, err error) {
 	end, err := p.out.reopen()

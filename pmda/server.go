@@ -10,6 +10,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"pmdaderived/internal/nowait"
 	"pmdaderived/pdu"
 )
 
@@ -51,7 +52,7 @@ func (s *Server) Serve(ctx context.Context, in, out *os.File) error {
 		_ = in.SetReadDeadline(time.Now())
 		_ = out.SetWriteDeadline(time.Now().Add(lastReply))
 	})()
-	session := newSession(s, in, out)
+	session := newSession(s, stream(in), stream(out))
 	if pipes := newPipes(in, out); pipes != nil {
 		session.pipes = pipes
 	}
@@ -60,6 +61,15 @@ func (s *Server) Serve(ctx context.Context, in, out *os.File) error {
 		return context.Cause(ctx)
 	}
 	return err
+}
+
+// stream returns the pipe f with system calls that the scheduler is not told of, or f itself if it may block, as a
+// terminal does.
+func stream(f *os.File) io.ReadWriter {
+	if file, err := nowait.New(f); err == nil {
+		return file
+	}
+	return f
 }
 
 // lastReply is the time for writing a reply after the context of Serve has ended.

@@ -33,6 +33,8 @@ const (
 	unpacking = "github.com/klauspost/compress/zstd github.com/ulikunitz/xz"
 	// talking is what code needs for the world and the log.
 	talking = "os/exec os/signal net net/http log log/slog"
+	// unsafeLayer is the only package with unsafe.
+	unsafeLayer = "internal/nowait"
 	// pure code does neither.
 	pure = "os " + talking
 )
@@ -41,9 +43,9 @@ const (
 // decision: it is made here, in the same commit.
 var layers = map[string]layer{
 	"pdu":           {never: pure},
-	"pmda":          {ours: "pdu internal/regular", modules: logging + " " + parsing + " " + unixCalls},
+	"pmda":          {ours: "pdu internal/nowait internal/regular", modules: logging + " " + parsing + " " + unixCalls},
 	"pmda/pmdatest": {ours: "pdu pmda"},
-	"pmda/pmapi":    {ours: "pdu"},
+	"pmda/pmapi":    {ours: "pdu internal/nowait"},
 
 	"pmda/pmapi/archive": {
 		ours:  "pdu pmda/pmapi pmda/pmapi/archive/interp pmda/pmapi/archive/logfile pmda/pmapi/archive/metadata",
@@ -120,6 +122,7 @@ var layers = map[string]layer{
 	"internal/blank":            {never: pure},
 	"internal/plural":           {never: pure},
 	"internal/wait":             {never: pure},
+	"internal/nowait":           {modules: unixCalls, never: talking},
 	"internal/regular":          {never: talking},
 	"config":                    {ours: "internal/blank internal/regular internal/wait pdu", modules: logging + " " + watching},
 	"internal/commandline":      {ours: "config internal/timewindow pmda/pmapi", modules: parsing, never: pure},
@@ -227,6 +230,9 @@ func TestLayering(t *testing.T) {
 			l, ok := layers[name]
 			require.True(t, ok, "this package has no place in the table of layers")
 			assert.Empty(t, offences(p.Imports, l), "imports that its layer does not allow")
+			if name != unsafeLayer {
+				assert.NotContains(t, p.Imports, "unsafe", "only %s may", unsafeLayer)
+			}
 
 			for _, path := range slices.Concat(p.TestImports, p.XTestImports) {
 				if !standard(path) && !strings.HasPrefix(path, module+"/") {

@@ -142,7 +142,7 @@ func TestSocketCloseMeanwhile(t *testing.T) {
 func TestNoSocket(t *testing.T) {
 	ours, theirs := net.Pipe()
 	_, err := newSocket(ours)
-	require.ErrorContains(t, err, "no socket")
+	require.ErrorContains(t, err, "is not a valid socket")
 	_, err = theirs.Write([]byte("x"))
 	require.ErrorIs(t, err, io.ErrClosedPipe, "it is closed")
 }
