@@ -45,15 +45,15 @@ const (
 	// MaxLead is the longest lead, for a client whose fetches have come too early.
 	MaxLead = 25 * time.Millisecond
 
-	// Without a forecast samples are MinGap to MaxGap apart: a quarter of the last interval, or of the time since the
-	// last fetch if that is longer. With a forecast from few intervals they are MaxGap apart. They end ActiveTime
+	// From the second fetch on, samples without a forecast are MinGap to MaxGap apart: a quarter of the last interval, or
+	// of the time since the last fetch if that is longer. With a forecast from few intervals they are MaxGap apart. They end ActiveTime
 	// after the last fetch.
 	MinGap     = 50 * time.Millisecond
 	MaxGap     = 800 * time.Millisecond
 	ActiveTime = time.Minute
 
 	// FirstFetchTime is how long there are samples for a context that has fetched only once: it may be that of a
-	// logger with a long interval. After ActiveTime they are ActiveTime apart.
+	// logger with a long interval. They are at the usual intervals, and then ActiveTime apart.
 	FirstFetchTime = time.Hour
 
 	// LookupDelay is the time between a client's last lookup and its first sample, if the client has not fetched
@@ -64,6 +64,18 @@ const (
 	// busy host.
 	LookupTime = 10 * time.Second
 )
+
+// NextUsualInterval returns the first usual interval between fetches that is longer than another, 0 if there is none. A
+// context that has fetched once has samples at these. It may never fetch again: pmproxy makes a context for each request.
+// So its samples are few, since each may cost the operand's agent a request to the service that it watches.
+func NextUsualInterval(longerThan time.Duration) time.Duration {
+	for _, interval := range [...]time.Duration{1, 2, 3, 5, 10, 15, 30, 60} {
+		if interval *= time.Second; interval > longerThan {
+			return interval
+		}
+	}
+	return 0
+}
 
 // First fetches: how far rate() and delta() go back at the first fetch of a context.
 const (

@@ -17,7 +17,7 @@ const (
 	printTime = 5 * time.Millisecond
 
 	// secondFetchAfter is the time from the first fetch to the second one.
-	secondFetchAfter = 500 * time.Millisecond
+	secondFetchAfter = time.Second
 )
 
 // ages are the ages of samples, by the kinds of fetches in docs/freshness.md.
@@ -57,7 +57,7 @@ func (a *ages) rows(machine rig.Wakes) []rig.Row {
 	}
 	return []rig.Row{
 		row("first fetch", a.first, rig.Limit{Q: 0.5, Most: ms}, rig.Limit{Q: 0.99, Most: 5 * ms}),
-		row("second fetch", a.second, rig.Limit{Q: 0.5}, rig.Limit{Q: 1, Most: secondFetchAfter / 4}),
+		row("second fetch", a.second, rig.Limit{Q: 0.5}, rig.Limit{Q: 1, Most: secondFetchAfter / 2}),
 		row("pmval and pmrep, from the third fetch to the printed line", a.periodic,
 			rig.Limit{Q: 0.5, Most: 10*ms + printTime}, rig.Limit{Q: 0.99, Most: 50*ms + printTime}),
 		row("irregular fetches", a.irregular, rig.Limit{Q: 0.5}, rig.Limit{Q: 1, Most: time.Second}),

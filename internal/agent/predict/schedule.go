@@ -38,6 +38,9 @@ func (s *Schedule) Advance(now time.Time) {
 	if s.beforeExpected.IsZero() && now.After(s.expected) {
 		s.onlyExpected = false // the fetch did not come when expected
 	}
+	if s.firstFetch() && now.Before(s.Next) {
+		now = s.Next // it was taken together with others, a little before its time
+	}
 	s.setNext(now)
 }
 
@@ -52,7 +55,7 @@ func (s *Schedule) setNext(after time.Time) {
 	}
 	sample, end := after.Add(s.gap(after)), s.start.Add(freshness.ActiveTime)
 	if s.firstFetch() {
-		end = s.start.Add(freshness.FirstFetchTime)
+		sample, end = s.afterFirstFetch(after), s.start.Add(freshness.FirstFetchTime)
 	}
 	if (s.Next.IsZero() || sample.Before(s.Next)) && !sample.After(end) {
 		s.Next = sample
@@ -65,10 +68,16 @@ func (s *Schedule) gap(after time.Time) time.Duration {
 		return freshness.MaxGap
 	}
 	silence := max(s.lastInterval, after.Sub(s.start))
-	if silence >= freshness.ActiveTime && s.firstFetch() {
-		return freshness.ActiveTime
-	}
 	return min(max(silence/4, freshness.MinGap), freshness.MaxGap)
+}
+
+// afterFirstFetch returns the next sample after a time for a context that has fetched once. It may never fetch again, so
+// there is a sample only for each usual interval, and then one each minute.
+func (s *Schedule) afterFirstFetch(after time.Time) time.Time {
+	if interval := freshness.NextUsualInterval(after.Sub(s.start) + freshness.Lead); interval > 0 {
+		return s.start.Add(interval - freshness.Lead)
+	}
+	return after.Add(freshness.ActiveTime)
 }
 
 // firstFetch reports whether the context has fetched only once, so that there is no interval.

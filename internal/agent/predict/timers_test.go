@@ -81,7 +81,8 @@ func TestPrediction(t *testing.T) {
 	assert.Empty(t, f.heap, "a context that does not come back is not sampled for")
 }
 
-// Before there is an interval samples are repeated: a second fetch finds a sample that is young for its interval.
+// A context that has fetched once may never fetch again, as those of pmproxy. So its samples are few, but a second fetch
+// at a usual interval finds a new one, and at any time after a second one that is no older than half of its interval.
 func TestNewContext(t *testing.T) {
 	var f following
 	var h Predictor
@@ -89,16 +90,18 @@ func TestNewContext(t *testing.T) {
 	f.fetch(&h, &e, "")
 	f.pass(3 * time.Hour)
 	got := f.times()
-	assert.Equal(t, freshness.MinGap, got[0])
-	for i, at := range got[:len(got)-1] {
-		most := max(freshness.MinGap, min(at/4, freshness.MaxGap))
-		if at >= freshness.ActiveTime {
-			most = freshness.ActiveTime // of a logger that fetches seldom
-		}
-		assert.LessOrEqual(t, got[i+1]-at, most)
+	for i, usual := range []time.Duration{1, 2, 3, 5, 10, 15, 30, 60, 120, 180} {
+		assert.Equal(t, usual*time.Second-freshness.Lead, got[i])
+	}
+	for i, at := range got[1:] {
+		assert.LessOrEqual(t, at-got[i], max(at/2, freshness.ActiveTime))
 	}
 	assert.InDelta(t, freshness.FirstFetchTime, got[len(got)-1], float64(freshness.ActiveTime))
 	assert.Empty(t, f.heap)
+
+	s := new(Predictor).RecordFetch(f.time(), TimeRange{})
+	s.Advance(s.Next.Add(-freshness.Lead / 2))
+	assert.Equal(t, f.time().Add(2*time.Second-freshness.Lead), s.Next, "one that is taken early is taken once")
 }
 
 // pmval fetches again at once when it has got no value: that says nothing of when it fetches next.
