@@ -21,6 +21,8 @@ import (
 	logtest "github.com/sirupsen/logrus/hooks/test"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"pmdaderived/internal/await"
 )
 
 // watching is a watcher at work, and what it has noticed. Every change is loaded at once.
@@ -88,17 +90,14 @@ func (s *watching) await(want string) int {
 	return s.awaitThat(func(served string) bool { return served == want })
 }
 
-func (s *watching) awaitThat(good func(served string) bool) int {
+func (s *watching) awaitThat(good func(served string) bool) (loads int) {
 	s.t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	for {
-		loads, served := s.now()
-		if good(served) {
-			return loads
-		}
-		require.True(s.t, time.Now().Before(deadline), "served: %q", served)
-		time.Sleep(time.Millisecond)
-	}
+	await.Until(s.t, "the right definitions are served", func() bool {
+		var served string
+		loads, served = s.now()
+		return good(served)
+	})
+	return loads
 }
 
 // tree is a folder of files, named by their paths below it.
@@ -288,7 +287,7 @@ func TestWatchIgnores(t *testing.T) {
 			s := newWatching(t, d.path("d"))
 			s.watched()
 			d.do(row.steps)
-			time.Sleep(3 * quietTime / 2) // for a look to take place
+			<-time.After(3 * quietTime / 2) // a look that finds nothing cannot be waited for
 			d.put("d/end", "end = 1\n")
 			assert.Equal(t, 1, s.await("end=1 a=1"), "only the file that ends the test")
 		})

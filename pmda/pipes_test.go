@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 )
 
@@ -79,10 +80,10 @@ func newInterrupted(t *testing.T, reads func(p *interrupted, n int)) *interrupte
 	t.Helper()
 	p := newPMCD(t, &Server{Agent: newNumbers()}, reads)
 	p.send(&pdu.Fetch{PMIDs: []pdu.PMID{1}})
-	require.Eventually(t, func() bool {
+	await.Until(t, "a reply is in the pipe", func() bool {
 		n, err := p.left.replies()
 		return err == nil && n > 0
-	}, patience, time.Millisecond)
+	})
 	return p
 }
 
@@ -105,7 +106,7 @@ func TestReplyThatPMCDLeaves(t *testing.T) {
 				p.send(m)
 			}
 			p.send(&pdu.Fetch{PMIDs: []pdu.PMID{2, 3}})
-			require.Eventually(t, func() bool { return len(p.log.AllEntries()) == 1 }, patience, time.Millisecond)
+			await.Until(t, "there is a message", func() bool { return len(p.log.AllEntries()) == 1 })
 			assert.Contains(t, p.log.LastEntry().Message, "removed it from the pipe")
 			reader := pdu.NewReader(p.from, pdu.ClientLimit)
 			for _, ids := range [][]pdu.PMID{{2, 3}, {4}} {
@@ -221,7 +222,7 @@ func TestReplyThatPMCDReadsForAnother(t *testing.T) {
 				p.send(m)
 			}
 			p.send(&pdu.Fetch{PMIDs: []pdu.PMID{2, 3}})
-			require.Eventually(t, func() bool { return len(p.log.AllEntries()) == 1 }, patience, time.Millisecond)
+			await.Until(t, "there is a message", func() bool { return len(p.log.AllEntries()) == 1 })
 			assert.Contains(t, p.log.LastEntry().Message, "sends no other")
 			reader := pdu.NewReader(io.MultiReader(bytes.NewReader(taken), p.from), pdu.ClientLimit)
 			for i := range 3 {

@@ -9,11 +9,10 @@ import (
 	"runtime"
 	"slices"
 	"testing"
-	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmdatest"
@@ -167,9 +166,5 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 		p.Expect(pdu.KindCreds)
 		require.ErrorIs(t, p.Close(), io.EOF, "pmcd does not want it")
 	}
-	deadline := time.Now().Add(pmdatest.Timeout)
-	for runtime.NumGoroutine() > before && time.Now().Before(deadline) {
-		time.Sleep(time.Millisecond)
-	}
-	assert.LessOrEqual(t, runtime.NumGoroutine(), before)
+	await.Until(t, "all goroutines have ended", func() bool { return runtime.NumGoroutine() <= before })
 }

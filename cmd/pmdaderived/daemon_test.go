@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/internal/commandline"
 	"pmdaderived/internal/served"
 	"pmdaderived/pdu"
@@ -238,11 +239,7 @@ func TestDaemonReloadsBySignal(t *testing.T) {
 	}
 	assert.Zero(t, reloads())
 	require.NoError(t, p.cmd.Process.Signal(syscall.SIGHUP))
-	deadline := time.Now().Add(10 * time.Second)
-	for reloads() != 1 {
-		require.True(t, time.Now().Before(deadline), p.log())
-		time.Sleep(time.Millisecond)
-	}
+	await.Until(t, "there was a reload", func() bool { return reloads() == 1 })
 	assert.True(t, p.known("derived.a"))
 	require.NoError(t, p.to.Close())
 	assert.Equal(t, commandline.ExitOK, p.end())
@@ -256,11 +253,7 @@ func TestDaemonReloadsByItself(t *testing.T) {
 	assert.False(t, p.known("derived.b"))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "conf"), []byte("a = 42\nbroken = 1 +\nb = 43\nworse = 2 *\n"),
 		0o644))
-	deadline := time.Now().Add(10 * time.Second)
-	for !p.known("derived.b") {
-		require.True(t, time.Now().Before(deadline), p.log())
-		time.Sleep(time.Millisecond)
-	}
+	await.Until(t, "derived.b is known", func() bool { return p.known("derived.b") })
 	require.NoError(t, p.to.Close())
 	assert.Equal(t, commandline.ExitOK, p.end())
 	assert.Equal(t, 1, strings.Count(p.log(), "conf:2:12: "), p.log())
@@ -278,33 +271,28 @@ func TestDaemonMasks(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(shipped, "more.conf"), []byte("e = 4\n"), 0o644))
 	p := startDaemon(t, dir, "-c", shipped+":"+own)
 	p.handshake()
-	await := func(want ...string) {
+	served := func(want ...string) {
 		t.Helper()
-		deadline := time.Now().Add(20 * time.Second)
-		for {
+		await.Until(t, "these are served: "+strings.Join(want, " "), func() bool {
 			var known []string
 			for _, name := range []string{"a.b", "a.c", "d", "e"} {
 				if p.known("derived." + name) {
 					known = append(known, name)
 				}
 			}
-			if slices.Equal(want, known) {
-				return
-			}
-			require.True(t, time.Now().Before(deadline), known, p.log())
-			time.Sleep(time.Millisecond)
-		}
+			return slices.Equal(want, known)
+		})
 	}
-	await("a.b", "a.c", "d", "e")
+	served("a.b", "a.c", "d", "e")
 	file, link := filepath.Join(own, "x.conf"), filepath.Join(own, "more.conf")
 	require.NoError(t, os.WriteFile(file, []byte("# pmdaderived:mask derived.a\n# pmdaderived:mask no\n"), 0o644))
-	await("d", "e")
+	served("d", "e")
 	require.NoError(t, os.Symlink(os.DevNull, link))
-	await("d")
+	served("d")
 	require.NoError(t, os.Remove(file))
-	await("a.b", "a.c", "d")
+	served("a.b", "a.c", "d")
 	require.NoError(t, os.Remove(link))
-	await("a.b", "a.c", "d", "e")
+	served("a.b", "a.c", "d", "e")
 	require.NoError(t, p.to.Close())
 	assert.Equal(t, commandline.ExitOK, p.end())
 	assert.Equal(t, 1, strings.Count(p.log(), "masks nothing: "), p.log())

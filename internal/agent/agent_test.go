@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/internal/agent/control"
+	"pmdaderived/internal/await"
 	"pmdaderived/internal/served"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
@@ -182,7 +183,7 @@ func TestInstances(t *testing.T) {
 
 func TestControlMetrics(t *testing.T) {
 	h := start(t, newCollector(t), site1()).bound()
-	eventually(t, "connected, which is told once all is bound", h.agent.figures.Connected.Load)
+	await.Until(t, "connected, which is told once all is bound", h.agent.figures.Connected.Load)
 	h.value(h.id("derived.load.percent"))
 	h.pmcd.Client = 7
 	h.fetch(h.id("derived.load.percent"))
@@ -329,7 +330,7 @@ func TestStores(t *testing.T) {
 			before := h.agent.figures.Reloads.Load()
 			assert.Equal(t, row.code, store(row.id, row.with...))
 			if row.code == 0 {
-				eventually(t, "reload", func() bool { return h.agent.figures.Reloads.Load() == before+1 })
+				await.Until(t, "reload", func() bool { return h.agent.figures.Reloads.Load() == before+1 })
 			}
 		})
 	}
@@ -381,7 +382,7 @@ func TestLabels(t *testing.T) {
 	}
 	assert.Empty(t, labels(uint32(h.id("derived.control.reload")), pdu.LabelItem))
 
-	eventually(t, "what the first look-up of operands has changed", func() bool { return h.agent.changes.Load() != 0 })
+	await.Until(t, "what the first look-up of operands has changed", func() bool { return h.agent.changes.Load() != 0 })
 	h.fetch(a) // takes it along
 	h.reload(confFile("/etc/one.conf", "a = up.load", "b = 2 * up.load"))
 	assert.Zero(t, h.agent.changes.Load(), "nothing that clients know has changed")
@@ -502,7 +503,7 @@ func TestProtectedNamesThatProtectNothing(t *testing.T) {
 		return names
 	}
 	want := []any{"no.such", "derived.app", "derived.control", "derivedopen"}
-	eventually(t, "warnings", func() bool { return len(logged()) == len(want) })
+	await.Until(t, "warnings", func() bool { return len(logged()) == len(want) })
 	assert.Equal(t, want, logged())
 	h.reload(conf("open = up.count", "app.key = 42"))
 	h.reload(conf("open = up.count", "app.key = 43"))
@@ -562,31 +563,20 @@ func TestChangedNamesAreAnnounced(t *testing.T) {
 		u.Announce(pdu.Change(r.Sec))
 		return r
 	}
-	eventually(t, "first announcement", func() bool { return forwarded().Sec == int32(pdu.ChangeNames) })
-	again := func() int { // announcements that were on their way already
-		time.Sleep(100 * time.Millisecond)
-		n := 0
-		for len(asked) > 0 {
-			<-asked
-			n++
-		}
-		return n
-	}
-	again()
+	await.Until(t, "first announcement", func() bool { return forwarded().Sec == int32(pdu.ChangeNames) })
 	h.reload(conf("a = up.load", "b = up.count"))
-	eventually(t, "second announcement", func() bool { return forwarded().Sec == int32(pdu.ChangeNames) })
-	again()
+	await.Until(t, "second announcement", func() bool { return forwarded().Sec == int32(pdu.ChangeNames) })
 	h.reload(conf("a = up.load * 2", "b = up.count"))
-	assert.Zero(t, again(), "no name has changed")
-	assert.Zero(t, pmdatest.As[*pdu.Result](h.pmcd, h.pmcd.Request(&pdu.Fetch{PMIDs: []pdu.PMID{own}})).Sec)
+	r := pmdatest.As[*pdu.Result](h.pmcd, h.pmcd.Request(&pdu.Fetch{PMIDs: []pdu.PMID{own}}))
+	assert.Zero(t, r.Sec, "no name has changed")
 }
 
-// A change that pmcd does not come to fetch does not keep us busy for ever.
-func TestAnnouncementsSlowDown(t *testing.T) {
+// A change that pmcd does not come to fetch is announced again, after pauses of a wait.Backoff.
+func TestAnnouncementsAreRepeated(t *testing.T) {
 	u := newCollector(t)
 	h := start(t, u, conf("a = up.load")).bound() // nobody forwards anything
-	time.Sleep(500 * time.Millisecond)
-	assert.Less(t, len(u.Fetched()), 10)
+	u.Forget()
+	await.Until(t, "two announcements", func() bool { return len(u.Fetched()) >= 2 })
 	assert.Equal(t, uint32(pdu.ChangeNames), h.agent.changes.Load(), "the next fetch will carry it")
 }
 
@@ -633,7 +623,7 @@ func TestOperandsThatAppear(t *testing.T) {
 	})
 	u.Announce(pdu.ChangeAddAgent | pdu.ChangeNames)
 	h.id("derived.a") // makes us fetch, and so hear of it
-	eventually(t, "bound", func() bool { return h.agent.snapshot.Load().Bound == 2 })
+	await.Until(t, "bound", func() bool { return h.agent.snapshot.Load().Bound == 2 })
 	assert.EqualValues(t, 5, require1(t, h.value(late)).Bits)
 }
 
@@ -651,7 +641,7 @@ func TestInstancesThatAppear(t *testing.T) {
 	u.tick(time.Second, map[pdu.PMID][]pdu.Value{
 		binID: {pdu.Int32Value(2, 1), pdu.Int32Value(10, 1), pdu.Int32Value(11, 1), pdu.Int32Value(12, 1)},
 	})
-	eventually(t, "new instances with names", func() bool {
+	await.Until(t, "new instances with names", func() bool {
 		h.id("derived.t")
 		var insts []pdu.Inst
 		for _, v := range h.fetch(id)[0].Values {
@@ -722,7 +712,7 @@ func TestRequestsNeverWaitForUpstream(t *testing.T) {
 		{"no results", func(t *testing.T, u *collector) { u.OnReply(stall(t, pdu.KindHighResResult)) }, true, nil},
 		{"busy", func(_ *testing.T, u *collector) {
 			u.OnRequest(func(_ int, f pdu.Frame) bool {
-				time.Sleep(20 * time.Millisecond)
+				<-time.After(20 * time.Millisecond)
 				return true
 			})
 		}, true, nil},
@@ -788,7 +778,7 @@ func TestUpstreamThatClosesAtEveryPoint(t *testing.T) {
 			for left.Load() >= 0 && !h.agent.snapshot.Load().LookedUp {
 				h.everything()
 			}
-			eventually(t, "the cut", func() bool {
+			await.Until(t, "the cut", func() bool {
 				h.everything()
 				return left.Load() < 0
 			})
@@ -840,7 +830,7 @@ func TestKeptWarm(t *testing.T) {
 	h := start(
 		t, u, conf("speed = rate(up.count)", "a = up.load"), func(o *Options) { o.Interval = 10 * time.Millisecond },
 	).bound()
-	eventually(t, "samples", func() bool { return len(u.Fetched()) > 5 })
+	await.Until(t, "samples", func() bool { return len(u.Fetched()) > 5 })
 	for _, ids := range u.Fetched() {
 		assert.NotContains(t, ids, loadID, "it has no history")
 	}
@@ -873,7 +863,7 @@ func TestNothingLeaks(t *testing.T) {
 	for range 5 {
 		t.Run("again", once)
 	}
-	eventually(t, "all gone", func() bool { return runtime.NumGoroutine() <= goroutines && files() <= descriptors })
+	await.Until(t, "all gone", func() bool { return runtime.NumGoroutine() <= goroutines && files() <= descriptors })
 }
 
 // Requests, reloads and the loss of connections at the same time.
@@ -935,7 +925,7 @@ func TestNamesThatCannotBeHad(t *testing.T) {
 	id := h.id("derived.t")
 	assert.False(t, h.agent.names.Has(binDom))
 	u.Update(func() { u.InDoms[binDom] = bins })
-	eventually(t, "names", func() bool { return h.agent.names.Has(binDom) })
+	await.Until(t, "names", func() bool { return h.agent.names.Has(binDom) })
 	assert.Len(t, h.value(id), 2)
 }
 
@@ -945,7 +935,7 @@ func TestIdentitiesAreSavedLater(t *testing.T) {
 	h := start(t, newCollector(t), conf("a = up.load"), func(o *Options) { o.StateFile = state }).bound()
 	h.value(h.id("derived.a"))
 	require.NoError(t, os.Mkdir(filepath.Dir(state), 0o755))
-	eventually(t, "identities saved", func() bool { _, err := os.Stat(state); return err == nil })
+	await.Until(t, "identities saved", func() bool { _, err := os.Stat(state); return err == nil })
 	text, err := os.ReadFile(state)
 	require.NoError(t, err)
 	assert.Contains(t, string(text), `"a"`)

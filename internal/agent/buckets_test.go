@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/internal/agent/control"
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi/pmapitest"
 )
@@ -67,16 +68,16 @@ func TestInstanceWithoutBound(t *testing.T) {
 		"w = max_sample(share_bucket(up.bin + 30, 5), \"10s\")", "hidden = share_bucket(instant(proc.io), 3)"),
 		protectProc).bound()
 	id := h.id("derived.p")
-	eventually(t, "the error", func() bool { return h.fetch(id)[0].Code == pdu.ErrInst })
+	await.Until(t, "the error", func() bool { return h.fetch(id)[0].Code == pdu.ErrInst })
 	assert.Equal(t, `instance "one" has no bound`, h.problemOf("p"))
 	windowed := h.id("derived.w")
-	eventually(t, "the error of the window", func() bool { return h.fetch(windowed)[0].Code == pdu.ErrInst })
+	await.Until(t, "the error of the window", func() bool { return h.fetch(windowed)[0].Code == pdu.ErrInst })
 	assert.Equal(t, `instance "one" has no bound`, h.problemOf("w"))
 
 	h.pmcd.Send(&pdu.Attr{Attr: pdu.AttrUserID, Value: "1000"}, 4)
 	h.pmcd.Client = 4
 	hidden := h.id("derived.hidden")
-	eventually(t, "the error of protected instances", func() bool { return h.fetch(hidden)[0].Code == pdu.ErrInst })
+	await.Until(t, "the error of protected instances", func() bool { return h.fetch(hidden)[0].Code == pdu.ErrInst })
 	assert.Equal(t, "its instances, whose names are protected, are no buckets of a histogram", h.problemOf("hidden"))
 
 	// Other definitions of these names have nothing to do with the error, and may be public.

@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 	"pmdaderived/pmda/pmapi/pmapitest"
@@ -91,14 +89,4 @@ func (u *collector) tick(d time.Duration, values map[pdu.PMID][]pdu.Value) {
 			}
 		}
 	})
-}
-
-// eventually polls until something holds.
-func eventually(tb testing.TB, what string, holds func() bool) {
-	tb.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !holds(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			require.Fail(tb, "never: "+what)
-		}
-	}
 }

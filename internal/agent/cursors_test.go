@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 )
 
@@ -58,7 +59,7 @@ func TestCursorKeepsItsOwnResults(t *testing.T) {
 		b.tick(1)
 		b.value(2, 0, "n")
 	}
-	eventually(t, "they are let go of", func() bool {
+	await.Until(t, "they are let go of", func() bool {
 		runtime.GC()
 		return results.Value() == nil
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/internal/freshness"
 	"pmdaderived/internal/operand"
 	"pmdaderived/pdu"
@@ -73,7 +74,7 @@ func TestGroups(t *testing.T) {
 	assert.Equal(t, []string{"o", "t"}, h.indom(groupDom))
 	other := pdu.NewInDom(testDomain, 65)
 	h.id("derived.text")
-	eventually(t, "groups before values", func() bool { return slices.Equal(h.indom(other), []string{"a", "b", "c"}) })
+	await.Until(t, "groups before values", func() bool { return slices.Equal(h.indom(other), []string{"a", "b", "c"}) })
 	assert.Equal(t, h.value(h.id("derived.text"))[1].Inst, h.number(other, "b"))
 
 	for _, req := range []pdu.InstanceReq{
@@ -147,12 +148,12 @@ func TestGroupsThatComeAndGo(t *testing.T) {
 	assert.Equal(t, map[string]int64{"a": 10, "b": -20, "c": 30}, h.byName(id))
 	b := h.number(groupDom, "b")
 	u.tick(time.Minute, texts("a", "d", "a"))
-	eventually(t, "the new values", func() bool { return len(h.value(id)) == 2 })
+	await.Until(t, "the new values", func() bool { return len(h.value(id)) == 2 })
 	assert.Equal(t, map[string]int64{"a": 40, "d": -20}, h.byName(id))
 	assert.Equal(t, []string{"a", "b", "c", "d"}, h.indom(groupDom))
 	assert.Equal(t, b, h.number(groupDom, "b"))
 	u.tick(time.Minute, texts("b", "b", "b"))
-	eventually(t, "the new values", func() bool { return len(h.value(id)) == 1 })
+	await.Until(t, "the new values", func() bool { return len(h.value(id)) == 1 })
 	assert.Equal(t, b, h.value(id)[0].Inst, "it is the same again")
 }
 
@@ -242,7 +243,7 @@ func TestKeyThatChangesAllTheTime(t *testing.T) {
 	for i := range 10 {
 		now := []string{fmt.Sprint("a", i), fmt.Sprint("b", i), fmt.Sprint("c", i)}
 		u.tick(time.Second, texts(now...))
-		eventually(t, "the new groups", func() bool { return slices.Equal(slices.Sorted(maps.Keys(h.byName(id))), now) })
+		await.Until(t, "the new groups", func() bool { return slices.Equal(slices.Sorted(maps.Keys(h.byName(id))), now) })
 		names = append(names, now...)
 	}
 	slices.Sort(names)
@@ -282,7 +283,7 @@ func TestGroupsByLabel(t *testing.T) {
 	u.tick(time.Second, map[pdu.PMID][]pdu.Value{
 		binID: {pdu.Int32Value(1, 10), pdu.Int32Value(2, -20), pdu.Int32Value(3, 30), pdu.Int32Value(4, 5)},
 	})
-	eventually(
+	await.Until(
 		t, "other groups",
 		func() bool { return maps.Equal(h.byName(id), map[string]int64{"disk": 10, "true": -20, "tape": 35}) },
 	)

@@ -16,6 +16,7 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/internal/agent/control"
 	"pmdaderived/internal/agent/reload"
+	"pmdaderived/internal/await"
 	"pmdaderived/internal/identity"
 	"pmdaderived/internal/operand"
 	"pmdaderived/internal/served"
@@ -90,7 +91,7 @@ func start(tb testing.TB, up *collector, c served.Config, change ...func(*Option
 // bound waits until the operands have been looked up.
 func (h *harness) bound() *harness {
 	h.tb.Helper()
-	eventually(h.tb, "operands looked up", func() bool { return h.agent.snapshot.Load().LookedUp })
+	await.Until(h.tb, "operands looked up", func() bool { return h.agent.snapshot.Load().LookedUp })
 	return h
 }
 
@@ -100,7 +101,7 @@ func (h *harness) reload(c served.Config) {
 	h.config.Store(&c)
 	before := h.agent.figures.Reloads.Load()
 	h.agent.Reload()
-	eventually(h.tb, "configuration read again", func() bool { return h.agent.figures.Reloads.Load() > before })
+	await.Until(h.tb, "configuration read again", func() bool { return h.agent.figures.Reloads.Load() > before })
 }
 
 // id looks a metric up by its full name.
@@ -124,7 +125,7 @@ func (h *harness) fetch(ids ...pdu.PMID) []pdu.ValueSet {
 func (h *harness) value(id pdu.PMID) []pdu.Value {
 	h.tb.Helper()
 	var values []pdu.Value
-	eventually(h.tb, "values of "+id.String(), func() bool {
+	await.Until(h.tb, "values of "+id.String(), func() bool {
 		values = h.fetch(id)[0].Values
 		return len(values) > 0
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/derived"
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi"
@@ -117,19 +118,18 @@ func survive(t *testing.T, what exchange, attack attack) {
 		require.NotEmpty(t, all.Names)
 		return complete
 	}
-	eventually(t, "the attack", func() bool {
+	await.Until(t, "the attack", func() bool {
 		good()
 		return over.Load()
 	})
 	if attack.then == stalls {
-		for range 20 {
+		for range 50 {
 			good()
-			time.Sleep(time.Millisecond)
 		}
 		end()
 		up.HangUp() // as pmcd's end does it; by ourselves we would wait for time.Minute
 	}
-	eventually(t, "all values", good)
+	await.Until(t, "all values", good)
 	if attack.then == answers && what.kind != pdu.KindError { // an ERROR here is part of connecting
 		h.connectedOnce()
 	}

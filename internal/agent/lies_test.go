@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi/pmapitest"
 )
@@ -113,9 +114,9 @@ func TestLiesInASet(t *testing.T) {
 				sets := check()
 				return len(sets[0].Values) == 2 && len(sets[1].Values) == 1 && sets[1].Values[0].Bits == 15
 			}
-			eventually(t, "values", func() bool { return true12() && complete })
+			await.Until(t, "values", func() bool { return true12() && complete })
 			lying.Store(true)
-			eventually(t, "lies, and what they cost", func() bool {
+			await.Until(t, "lies, and what they cost", func() bool {
 				sets := check()
 				if lies.Load() < 20 {
 					return false
@@ -126,7 +127,7 @@ func TestLiesInASet(t *testing.T) {
 				return sets[0].Code == row.code && sets[1].Code == row.code
 			})
 			lying.Store(false)
-			eventually(t, "the liar's values", true12)
+			await.Until(t, "the liar's values", true12)
 			h.connectedOnce()
 			assert.Zero(t, h.agent.figures.UpstreamErrors.Load())
 		})

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"pmdaderived/internal/agent/control"
+	"pmdaderived/internal/await"
 	"pmdaderived/internal/freshness"
 	"pmdaderived/pdu"
 )
@@ -48,7 +49,7 @@ func TestLookupsInARow(t *testing.T) {
 	asked := func(name string) int {
 		clock.Add(int64(freshness.MinAge))
 		h.id("derived." + name)
-		eventually(t, "the answers", func() bool {
+		await.Until(t, "the answers", func() bool {
 			var answers control.Buckets
 			h.agent.figures.UpstreamTime.AddTo(&answers)
 			n := uint64(0)

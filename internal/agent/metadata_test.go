@@ -3,23 +3,14 @@ package agent
 import (
 	"maps"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi/pmapitest"
 	"pmdaderived/pmda/pmdatest"
 )
-
-// soon polls until metadata that has changed without a word is known.
-func soon(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(50 * time.Millisecond) {
-		require.True(t, time.Now().Before(deadline), "never: "+what)
-	}
-}
 
 // Another name or label of an instance that keeps its number is known after a while.
 func TestInstanceWithAnotherNameOrLabel(t *testing.T) {
@@ -43,7 +34,7 @@ func TestInstanceWithAnotherNameOrLabel(t *testing.T) {
 				Instances: []pdu.Instance{{ID: 1, Name: "one"}, {ID: 2, Name: "two"}, {ID: 3, Name: row.name}},
 			}
 		})
-		soon(t, "the new name and label", func() bool {
+		await.Until(t, "the new name and label", func() bool {
 			sets := h.fetch(match, selected)
 			return maps.Equal(h.byName(label), row.groups) && len(sets[0].Values) == row.matches &&
 				len(sets[1].Values) == row.matches
@@ -62,7 +53,7 @@ func TestDescriptorThatWasWrong(t *testing.T) {
 	describe(func(d *pdu.Desc) { d.Type = pdu.TypeString })
 	h := start(t, u, conf("plain = up.count", "twice = 2 * up.count")).bound()
 	plain := h.id("derived.plain")
-	soon(t, "an error", func() bool { return h.fetch(plain)[0].Code == pdu.ErrType })
+	await.Until(t, "an error", func() bool { return h.fetch(plain)[0].Code == pdu.ErrType })
 	assert.Contains(t, h.problems()[1], "type")
 	describe(func(d *pdu.Desc) { d.Type = pdu.TypeU64 })
 	values := func(name string, want uint64) func() bool {
@@ -71,15 +62,15 @@ func TestDescriptorThatWasWrong(t *testing.T) {
 			return len(v) == 1 && v[0].Bits == want
 		}
 	}
-	soon(t, "values", values("derived.plain", 100))
-	soon(t, "a definition that was refused", values("derived.twice", 200))
+	await.Until(t, "values", values("derived.plain", 100))
+	await.Until(t, "a definition that was refused", values("derived.twice", 200))
 
 	id := h.id("derived.plain")
 	describe(func(d *pdu.Desc) { d.Units = pdu.Units{Space: 1} })
-	soon(t, "another metric", func() bool { return h.id("derived.plain") != id })
+	await.Until(t, "another metric", func() bool { return h.id("derived.plain") != id })
 	desc := pmdatest.As[*pdu.DescReply](h.pmcd, h.pmcd.Request(&pdu.DescReq{PMID: h.id("derived.plain")})).Desc
 	assert.Equal(t, pdu.Units{Space: 1}, desc.Units)
-	soon(t, "its values", values("derived.plain", 100))
+	await.Until(t, "its values", values("derived.plain", 100))
 	describe(func(d *pdu.Desc) { d.Units = pdu.Units{Count: 1} })
-	soon(t, "the former metric", func() bool { return h.id("derived.plain") == id })
+	await.Until(t, "the former metric", func() bool { return h.id("derived.plain") == id })
 }

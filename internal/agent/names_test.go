@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 )
 
@@ -46,7 +47,7 @@ func TestRefusedName(t *testing.T) {
 
 	u.refuse("up.count", 0)
 	assert.Len(t, h.value(h.id("derived.b")), 1)
-	eventually(t, "the word that it is over", func() bool { return h.logged("no operands are refused any more") != nil })
+	await.Until(t, "the word that it is over", func() bool { return h.logged("no operands are refused any more") != nil })
 	assert.Equal(t, []string{"", "", ""}, h.problems())
 }
 
@@ -58,7 +59,7 @@ func TestNameThatIsNotToldAgain(t *testing.T) {
 	h.value(id)
 	u.refuse("up.count", pdu.ErrAgain)
 	u.Announce(pdu.ChangeAddAgent)
-	eventually(t, "the look-up", func() bool {
+	await.Until(t, "the look-up", func() bool {
 		h.fetch(id)
 		return h.logged("operands are refused, trying again") != nil
 	})

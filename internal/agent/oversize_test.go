@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/internal/agent/upstream"
-	"pmdaderived/internal/freshness"
+	"pmdaderived/internal/await"
 	"pmdaderived/internal/operand"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi/pmapitest"
@@ -59,8 +59,18 @@ func (h *harness) count(message string) int {
 // connectedOnce checks that connections to pmcd were made, and not made again. The log hears of it when all is done.
 func (h *harness) connectedOnce() {
 	h.tb.Helper()
-	eventually(h.tb, "a message", func() bool { return h.count(linked) > 0 })
+	await.Until(h.tb, "a message", func() bool { return h.count(linked) > 0 })
 	assert.Equal(h.tb, 1, h.count(linked))
+}
+
+// fetchAnew fetches until one of the metrics has a new sample.
+func (h *harness) fetchAnew(name string, ids ...pdu.PMID) {
+	h.tb.Helper()
+	before := h.newest(name)
+	await.Until(h.tb, "there is a new sample", func() bool {
+		h.fetch(ids...)
+		return h.newest(name) != before
+	})
 }
 
 const (
@@ -82,7 +92,7 @@ func TestAnswersTooLongTogether(t *testing.T) {
 	for i := range ids {
 		ids[i] = h.id(fmt.Sprintf("derived.t%d", i))
 	}
-	eventually(t, "all values", func() bool {
+	await.Until(t, "all values", func() bool {
 		for _, set := range h.fetch(ids...) {
 			if len(set.Values) != 1 {
 				return false
@@ -93,11 +103,10 @@ func TestAnswersTooLongTogether(t *testing.T) {
 	assert.LessOrEqual(t, h.count(tooLongTogether), 1)
 	assert.Zero(t, h.count(tooLongAlone))
 	h.connectedOnce() // the connections that are left do meanwhile
-	eventually(t, "it has learnt how much it may ask for", func() bool {
+	await.Until(t, "it has learnt how much it may ask for", func() bool {
 		failed := h.agent.figures.UpstreamErrors.Load()
 		for range 3 {
-			h.fetch(ids...)
-			time.Sleep(2 * freshness.MinAge) // each asks for new samples
+			h.fetchAnew("t0", ids...)
 		}
 		return failed > 0 && failed == h.agent.figures.UpstreamErrors.Load()
 	})
@@ -122,14 +131,14 @@ func TestOperandTooLongAmongMany(t *testing.T) {
 	for _, m := range h.agent.snapshot.Load().EntryStates {
 		ids = append(ids, m.ID)
 	}
-	eventually(t, "values", func() bool {
+	await.Until(t, "values", func() bool {
 		values := 0
 		for _, set := range h.fetch(ids...) {
 			values += len(set.Values)
 		}
 		return values == all-1 && h.newest(fmt.Sprint("t", wrong)) != nil
 	})
-	eventually(t, "the message, which follows the sample", func() bool { return h.count(tooLongAlone) > 0 })
+	await.Until(t, "the message, which follows the sample", func() bool { return h.count(tooLongAlone) > 0 })
 	assert.Equal(t, 1, h.count(tooLongAlone))
 	assert.Equal(t, 1, h.count(tooLongTogether))
 	h.connectedOnce()
@@ -144,19 +153,19 @@ func TestOperandTooLong(t *testing.T) {
 		"count = up.count",
 	), smallAnswers).bound()
 	load, count, alone, both := h.id("derived.load"), h.id("derived.count"), h.id("derived.huge"), h.id("derived.both")
-	eventually(t, "samples", func() bool {
+	await.Until(t, "samples", func() bool {
 		h.fetch(load, alone, both, count)
 		return h.newest("huge") != nil && h.newest("both") != nil && h.newest("load") != nil && h.newest("count") != nil
 	})
 	assert.Equal(t, pdu.ErrTooBig, h.newest("huge").Values(huge, new(int32)).Code)
 	assert.Equal(t, pdu.ErrTooBig, h.newest("both").Values(huge, new(int32)).Code)
-	eventually(t, "values of the others", func() bool {
+	await.Until(t, "values of the others", func() bool {
 		sets := h.fetch(load, alone, both, count)
 		assert.Empty(t, sets[1].Values)
 		assert.Empty(t, sets[2].Values)
 		return len(sets[0].Values) == 1 && len(sets[3].Values) == 1
 	})
-	eventually(t, "one message for each metric", func() bool { return h.count(tooLongAlone) == 2 })
+	await.Until(t, "one message for each metric", func() bool { return h.count(tooLongAlone) == 2 })
 	var first []any // operands, of the metrics in any order
 	for _, e := range h.log.AllEntries() {
 		if e.Message == tooLongAlone {
@@ -168,8 +177,7 @@ func TestOperandTooLong(t *testing.T) {
 	h.connectedOnce()
 	failed := h.agent.figures.UpstreamErrors.Load()
 	for range 5 {
-		h.fetch(load, alone, both, count)
-		time.Sleep(2 * freshness.MinAge) // each asks for new samples
+		h.fetchAnew("load", load, alone, both, count)
 	}
 	assert.Equal(t, failed, h.agent.figures.UpstreamErrors.Load(), "it is left alone")
 
@@ -186,14 +194,14 @@ func TestMetricTooLong(t *testing.T) {
 		t, up, conf("x = up.x", "y = up.y", "either = defined(up.load) && up.load > 0 ? up.x : up.y"), smallAnswers,
 	).bound()
 	ids := []pdu.PMID{h.id("derived.x"), h.id("derived.y"), h.id("derived.either")}
-	eventually(t, "values of the others", func() bool {
+	await.Until(t, "values of the others", func() bool {
 		sets := h.fetch(ids...)
 		assert.Empty(t, sets[2].Values)
 		return len(sets[0].Values) == 1 && len(sets[1].Values) == 1 && h.newest("either") != nil
 	})
 	assert.Equal(t, pdu.ErrTooBig, h.newest("either").Values(x, new(int32)).Code)
 	assert.Equal(t, pdu.ErrTooBig, h.newest("either").Values(y, new(int32)).Code)
-	eventually(t, "the message, which follows the sample", func() bool { return h.count(tooLongAlone) > 0 })
+	await.Until(t, "the message, which follows the sample", func() bool { return h.count(tooLongAlone) > 0 })
 	assert.Equal(t, 1, h.count(tooLongAlone))
 	h.connectedOnce()
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/internal/served"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi/pmapitest"
@@ -79,15 +80,13 @@ func reload5000(b *testing.B, windows int) {
 		h.config.Store(&c)
 		b.StartTimer()
 		h.agent.Reload()
-		for {
+		await.Until(b, "the definition has been read again", func() bool {
 			begin := time.Now()
 			r := pmdatest.As[*pdu.Result](h.pmcd, h.pmcd.Request(&pdu.Fetch{PMIDs: []pdu.PMID{id}}))
 			longest = max(longest, time.Since(begin))
-			if v := r.Sets[0].Values; len(v) == 1 && v[0].Bits == uint64(n) {
-				break
-			}
-			time.Sleep(time.Millisecond)
-		}
+			v := r.Sets[0].Values
+			return len(v) == 1 && v[0].Bits == uint64(n)
+		})
 	}
 	b.ReportMetric(float64(longest)/1e6, "ms-longest-request")
 	b.ReportMetric(float64(h.agent.figures.RequestTime.Longest())/1e6, "ms-longest-in-agent")
@@ -110,7 +109,7 @@ func BenchmarkColdLoad5000(b *testing.B) {
 		ctx, cancel := context.WithCancel(b.Context())
 		var running sync.WaitGroup
 		running.Go(func() { a.Run(ctx) })
-		eventually(b, "bound", func() bool { return a.snapshot.Load().Bound == manyDefinitions })
+		await.Until(b, "bound", func() bool { return a.snapshot.Load().Bound == manyDefinitions })
 		cancel()
 		running.Wait()
 	}

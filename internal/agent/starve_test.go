@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi/pmapitest"
 )
@@ -68,11 +69,11 @@ func TestAnswersAreReadWhileTheRequestLoopIsBlocked(t *testing.T) {
 		return true
 	})
 	standing := h.agent.figures.Requests.Load()
-	require.Eventually(t, func() bool {
+	await.Until(t, "samples come although no request is served", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return replies > enough
-	}, time.Minute, time.Millisecond, "samples come although no request is served")
+	})
 	// A reply counts a moment after it has been read, so the one before these may count only now.
 	assert.LessOrEqual(t, h.agent.figures.Requests.Load(), standing+1, "the request loop stands")
 	mu.Lock()

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"pmdaderived/internal/await"
 )
 
 // A client gets its last result again if there is no newer tick, however many sets were applied since.
@@ -38,9 +40,9 @@ func TestOneFetchForEachTick(t *testing.T) {
 		defer h.stop()
 		f := &h.agent.figures
 		ticks := func() uint64 { return (f.WindowTicks.Load() + f.WindowGaps.Load()) / uint64(definitions) }
-		eventually(t, "a tick", func() bool { return ticks() >= 1 })
+		await.Until(t, "a tick", func() bool { return ticks() >= 1 })
 		first, before := ticks(), f.UpstreamFetches.Load()
-		eventually(t, "ten more", func() bool { return ticks() >= first+10 })
+		await.Until(t, "ten more", func() bool { return ticks() >= first+10 })
 		return float64(f.UpstreamFetches.Load()-before) * 10 / float64(ticks()-first)
 	}
 	one := fetches(1)

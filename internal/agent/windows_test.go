@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmdatest"
@@ -452,10 +453,10 @@ func TestWindowsAtWork(t *testing.T) {
 	up.Update(func() { up.Time = time.Time{} }) // that of the moment
 	h := start(t, up, conf(lines...)).bound()
 	n, g, r, s := h.id("derived.n"), h.id("derived.g"), h.id("derived.r"), h.id("derived.s")
-	eventually(t, "a window that is full", func() bool { return slices.Equal(bitsOf(h.value(n)), []uint64{5}) })
+	await.Until(t, "a window that is full", func() bool { return slices.Equal(bitsOf(h.value(n)), []uint64{5}) })
 	groups := h.value(g)
 	require.Len(t, groups, 2)
-	eventually(t, "something to count from", func() bool { return len(h.fetch(r)[0].Values) > 0 })
+	await.Until(t, "something to count from", func() bool { return len(h.fetch(r)[0].Values) > 0 })
 	reply := pmdatest.As[*pdu.InstanceReply](
 		h.pmcd, h.pmcd.Request(&pdu.InstanceReq{InDom: pdu.NewInDom(testDomain, 64), Inst: pdu.NoInst}),
 	)
@@ -468,13 +469,13 @@ func TestWindowsAtWork(t *testing.T) {
 		}
 		return values
 	}
-	eventually(t, "something to count from, since the last fetch", func() bool { return read() > 0 })
+	await.Until(t, "something to count from, since the last fetch", func() bool { return read() > 0 })
 	for i := range 5 {
 		up.Update(func() { up.Metrics[1].Values = []pdu.Value{pdu.Uint64Value(pdu.NoInst, uint64(101+i))} })
 		h.reload(conf(append(lines, fmt.Sprintf(`x = max_sample(up.load, "%ds", "0.1")`, i+1))...))
 	}
-	eventually(t, "all that was counted", func() bool { return pdu.TypeDouble.Float64(h.value(r)[0].Bits) == 5 })
-	eventually(t, "all that was counted, fetch by fetch", func() bool { read(); return since == 5 })
+	await.Until(t, "all that was counted", func() bool { return pdu.TypeDouble.Float64(h.value(r)[0].Bits) == 5 })
+	await.Until(t, "all that was counted, fetch by fetch", func() bool { read(); return since == 5 })
 	assert.GreaterOrEqual(t, h.agent.figures.WindowTicks.Load(), uint64(15))
 	assert.EqualValues(t, 5, h.agent.figures.Windows.Load())
 }

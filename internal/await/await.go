@@ -16,17 +16,20 @@ const (
 	// Limit is the time after which a condition counts as one that is never met.
 	Limit = time.Minute
 
-	// pause is the time between two looks at a condition.
-	pause = 10 * time.Millisecond
+	// The time between two looks at a condition grows from firstPause to lastPause: a look may run a program.
+	firstPause = time.Millisecond
+	lastPause  = 50 * time.Millisecond
 )
 
 // Until waits until a condition is met. It fails the test at once if that takes longer than Limit. what completes the
 // sentence "waited in vain until …".
 func Until(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(Limit); !condition(); time.Sleep(pause) {
+	deadline := time.Now().Add(Limit)
+	for pause := firstPause; !condition(); pause = min(2*pause, lastPause) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain until %s", what)
 		}
+		time.Sleep(pause)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 	"pmdaderived/pmda/pmapi/pmapitest"
@@ -64,7 +65,7 @@ func TestNothingLeaks(t *testing.T) {
 			for range 10 {
 				t.Run("again", ending)
 			}
-			poll(t, func() bool {
+			await.Until(t, "goroutines and descriptors are as many as before", func() bool {
 				return runtime.NumGoroutine() <= goroutines && openFiles(t) <= descriptors
 			})
 		})
@@ -76,12 +77,4 @@ func openFiles(t *testing.T) int {
 	entries, err := os.ReadDir("/proc/self/fd")
 	require.NoError(t, err)
 	return len(entries)
-}
-
-// poll waits until condition holds.
-func poll(t *testing.T, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !condition(); time.Sleep(time.Millisecond) {
-		require.True(t, time.Now().Before(deadline), "waited too long")
-	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 	"pmdaderived/test/pmcdtest"
@@ -98,7 +99,7 @@ func TestPMCDAgentDies(t *testing.T) {
 		}
 	}
 	changes, failures := pdu.Change(0), 0
-	poll(t, func() bool {
+	await.Until(t, "the agent has come back", func() bool {
 		res, err := c.Fetch(t.Context(), ids)
 		require.NoError(t, err)
 		assert.Zero(t, res.Sets[1].Code, "other agents are not touched")
@@ -217,7 +218,7 @@ func TestPMCDAccessDenied(t *testing.T) {
 			break
 		}
 	}
-	poll(t, func() bool { // the refusal may look like an answer; the end of the connection follows it
+	await.Until(t, "the connection has ended", func() bool { // the refusal may look like an answer; the end of the connection follows it
 		_, err := asking.Fetch(t.Context(), []pdu.PMID{longOne})
 		require.Error(t, err)
 		assert.True(t, refusedOrLost(err), "%v", err)
@@ -225,7 +226,7 @@ func TestPMCDAccessDenied(t *testing.T) {
 	})
 
 	for network, address := range map[string]string{"unix": p.Socket, "tcp": tcpAddress(p)} {
-		poll(t, func() bool {
+		await.Until(t, "the client is refused", func() bool {
 			_, err := pmapi.Dial(t.Context(), network, address)
 			require.Error(t, err)
 			require.True(t, refusedOrLost(err), "%v", err)

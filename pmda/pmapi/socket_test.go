@@ -6,12 +6,15 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"pmdaderived/internal/await"
 )
 
 // onBoth runs a test with a socket of each kind and what is connected to it.
@@ -119,6 +122,7 @@ func TestSocketCloseMeanwhile(t *testing.T) {
 			onBoth(t, func(t *testing.T, s *socket, _ net.Conn) {
 				var under sync.WaitGroup
 				closed := make(chan struct{})
+				var calls atomic.Int64
 				under.Go(func() {
 					for {
 						select {
@@ -126,10 +130,13 @@ func TestSocketCloseMeanwhile(t *testing.T) {
 							return
 						default:
 							_ = call(s)
+							calls.Add(1)
 						}
 					}
 				})
-				time.Sleep(time.Millisecond) // it may be anywhere
+				if name != "waitReadable" {
+					await.Until(t, "it is anywhere in its work", func() bool { return calls.Load() > 10 })
+				}
 				require.NoError(t, s.Close())
 				close(closed)
 				under.Wait()

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/internal/operand"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
@@ -80,7 +81,7 @@ func connectBy(t *testing.T, now func() time.Time, slots ...int) *table {
 		cancel()
 		running.Wait()
 	})
-	until(t, "connections", func() bool { return s.session() == 1 })
+	await.Until(t, "connections", func() bool { return s.session() == 1 })
 	return s
 }
 
@@ -96,11 +97,11 @@ func TestConnectionsMoveDown(t *testing.T) {
 	assert.Empty(t, s.newSlots, "that of the connection for lookups is nobody else's")
 	assert.Equal(t, []int{1, 3, 4, 5, 9}, s.table(false), "the lowest first")
 	s.free(2, 12)
-	until(t, "an attempt", func() bool { return s.dialled() == connections+1+1 })
+	await.Until(t, "an attempt", func() bool { return s.dialled() == connections+1+1 })
 	assert.Equal(t, []int{1, 3, 4, 5, 9}, s.table(false), "somebody else was faster")
 	s.free(2, 2, 0)
-	until(t, "the best slots", func() bool { return assert.ObjectsAreEqual([]int{0, 1, 2, 3, 4}, s.table(false)) })
-	until(t, "rest", func() bool { return !s.better() })
+	await.Until(t, "the best slots", func() bool { return assert.ObjectsAreEqual([]int{0, 1, 2, 3, 4}, s.table(false)) })
+	await.Until(t, "rest", func() bool { return !s.better() })
 	before := s.dialled()
 	s.free(7)
 	s.free(4)
@@ -125,14 +126,14 @@ func TestSessions(t *testing.T) {
 	assert.Equal(t, 1, s.happened().Session)
 	s.refuse(errors.New("nobody there"))
 	s.relay.HangUp()
-	until(t, "the end of the session", func() bool { return s.session() == 0 })
+	await.Until(t, "the end of the session", func() bool { return s.session() == 0 })
 	<-s.ready
 	assert.Zero(t, s.happened().Session)
 	require.ErrorIs(t, s.LookUp(func(*pmapi.Conn) error { return nil }), ErrUnconnected)
 	dialled := s.dialled()
-	until(t, "several attempts", func() bool { return s.dialled() > dialled+2 })
+	await.Until(t, "several attempts", func() bool { return s.dialled() > dialled+2 })
 	s.refuse(nil)
-	until(t, "the next session", func() bool { return s.session() == 2 })
+	await.Until(t, "the next session", func() bool { return s.session() == 2 })
 	<-s.ready
 	assert.Equal(t, 2, s.happened().Session)
 	var found *operand.Catalog

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 	"pmdaderived/pmda/pmapi/pmapitest"
@@ -45,7 +46,7 @@ func TestConnectionThatFails(t *testing.T) {
 	u.OnRequest(func(_ int, f pdu.Frame) bool { return f.Kind != pdu.KindHighResFetch })
 	s := sendingTo(t, u.Address, 1)
 	assert.Nil(t, s.fetch(oneID).Columns)
-	until(t, "lost", func() bool { return s.lost() != nil })
+	await.Until(t, "lost", func() bool { return s.lost() != nil })
 	assert.True(t, errors.Is(s.lost(), io.EOF) || errors.Is(s.lost(), pdu.ErrEOF), s.lost())
 	s.readers.Wait() // the reader has gone too
 	s.send(oneID)
@@ -60,7 +61,7 @@ func TestConnectionThatFailsWhileIdle(t *testing.T) {
 	u := newPMCD(t)
 	s := sendingTo(t, u.Address, connections)
 	u.HangUp()
-	until(t, "all lost", func() bool { return len(s.table(true)) == 0 })
+	await.Until(t, "all lost", func() bool { return len(s.table(true)) == 0 })
 	assert.Error(t, s.lost())
 	s.readers.Wait()
 }
@@ -127,7 +128,7 @@ func TestPMCDThatTakesShortRequests(t *testing.T) {
 	address := listenWithLimit(t, 2500, func(*pmapitest.Peer) bool { return false })
 	s := sendingTo(t, address, connections)
 	assert.Nil(t, s.fetch(metrics(2501)...).Columns)
-	until(t, "an end", func() bool { return s.lost() != nil })
+	await.Until(t, "an end", func() bool { return s.lost() != nil })
 	require.ErrorIs(t, s.lost(), pmapi.ErrTooLarge)
 }
 
@@ -192,7 +193,7 @@ func TestConnectionInALowerSlot(t *testing.T) {
 	assert.Equal(t, []int{3, 7}, s.table(true), "in the order of slots; the answer of one has yet to come")
 	release()
 	assert.NotNil(t, s.outcomes()[0].Columns)
-	until(t, "ended", func() bool { return slices.Equal([]int{3}, s.table(true)) })
+	await.Until(t, "ended", func() bool { return slices.Equal([]int{3}, s.table(true)) })
 	assert.NoError(t, s.lost(), "on purpose")
 	assert.NotNil(t, s.fetch(otherID).Columns)
 	s.EndSession()

@@ -12,6 +12,7 @@ import (
 
 	"pmdaderived/internal/agent/control"
 	"pmdaderived/internal/agent/slow"
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 	"pmdaderived/pmda/pmapi/pmapitest"
@@ -139,7 +140,7 @@ func (s *sending) send(ids ...pdu.PMID) {
 // outcomes are the answers since it was called before, when nothing is under way any more.
 func (s *sending) outcomes() (all []Answer) {
 	s.tb.Helper()
-	until(s.tb, "nothing under way", s.idle)
+	await.Until(s.tb, "nothing under way", s.idle)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all, s.answers = s.answers, nil
@@ -199,16 +200,6 @@ func (s *sending) session() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.Pool.session
-}
-
-// until polls until something holds.
-func until(tb testing.TB, what string, holds func() bool) {
-	tb.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !holds(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			require.Fail(tb, "never: "+what)
-		}
-	}
 }
 
 // metrics makes PMIDs that nobody has values of.

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"pmdaderived/internal/agent/agents"
+	"pmdaderived/internal/await"
 	"pmdaderived/internal/freshness"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi/pmapitest"
@@ -24,7 +25,7 @@ func TestFiguresOfAgents(t *testing.T) {
 	sample := func() {
 		t.Helper()
 		s.Want(time.Now(), freshness.Need{After: time.Now()}, up, io)
-		eventually(t, "samples", func() bool { return s.idle(up, io) && s.newest(up) != nil })
+		await.Until(t, "samples", func() bool { return s.idle(up, io) && s.newest(up) != nil })
 	}
 	shown := func() (all []string) {
 		s.Agents(s.now(), func(a *agents.Agent, resting bool) bool {

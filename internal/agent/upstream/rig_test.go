@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/internal/agent/control"
+	"pmdaderived/internal/await"
 	"pmdaderived/internal/operand"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
@@ -124,7 +125,7 @@ func (s *fetching) newest(of *Series) *operand.Sample { return s.Newest(nil, []*
 func (s *fetching) sampled(series ...*Series) {
 	s.tb.Helper()
 	for _, one := range series {
-		eventually(s.tb, fmt.Sprint("sample of ", one.descs), func() bool { return s.newest(one) != nil })
+		await.Until(s.tb, fmt.Sprint("sample of ", one.descs), func() bool { return s.newest(one) != nil })
 	}
 }
 
@@ -144,14 +145,4 @@ func check(u *Upstream, now time.Time) {
 	defer u.mu.Unlock()
 	u.forgetSamples(now)
 	u.sender.CloseOverdue(now)
-}
-
-// eventually polls until something holds.
-func eventually(tb testing.TB, what string, holds func() bool) {
-	tb.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !holds(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			require.Fail(tb, "never: "+what)
-		}
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/internal/agent/queue"
+	"pmdaderived/internal/await"
 	"pmdaderived/internal/freshness"
 	"pmdaderived/internal/operand"
 	"pmdaderived/pdu"
@@ -55,7 +56,7 @@ func TestOneRequestPerConnection(t *testing.T) {
 		s.Want(time.Now(), freshness.Need{Gap: freshness.MinAge}, f)
 		s.Want(time.Now(), freshness.Need{Gap: freshness.MinAge}, f) // it is on its way, or waits already
 	}
-	eventually(t, "a fetch on every connection", func() bool { return len(u.Fetched()) == connections })
+	await.Until(t, "a fetch on every connection", func() bool { return len(u.Fetched()) == connections })
 	assert.EqualValues(t, connections, s.figures.UpstreamFetches.Load())
 	s.mu.Lock()
 	assert.Len(t, s.queue.Waiting(), connections, "the others wait")
@@ -66,7 +67,7 @@ func TestOneRequestPerConnection(t *testing.T) {
 	s.mu.Unlock()
 	release()
 	s.sampled(series...)
-	eventually(t, "nothing under way", func() bool { return s.idle(series...) })
+	await.Until(t, "nothing under way", func() bool { return s.idle(series...) })
 	assert.Len(t, u.Fetched(), connections+1, "those that waited go out together on the first connection that is free")
 	assert.Len(t, u.Fetched()[connections], connections)
 }
@@ -80,7 +81,7 @@ func TestOnlySeriesThatAreNotFreshAreSampled(t *testing.T) {
 	s.Want(time.Now(), freshness.Need{Gap: time.Hour}, f)
 	assert.Len(t, u.Fetched(), 1, "fresh enough")
 	s.Want(time.Now().Add(2*time.Hour), freshness.Need{Gap: time.Hour}, f)
-	eventually(t, "a second fetch", func() bool { return len(u.Fetched()) == 2 })
+	await.Until(t, "a second fetch", func() bool { return len(u.Fetched()) == 2 })
 	assert.Nil(t, constant.Latest)
 }
 
@@ -227,7 +228,7 @@ func TestPartsByValues(t *testing.T) {
 	b := sampled("b", pdu.NewPMID(60, 1, 2), queue.MaxValues/2)
 	c := sampled("c", pdu.NewPMID(60, 1, 3), 1)
 	s.Want(time.Now(), freshness.Need{}, a, b, c)
-	eventually(t, "both parts", func() bool { return len(u.Fetched()) == 2 })
+	await.Until(t, "both parts", func() bool { return len(u.Fetched()) == 2 })
 	assert.ElementsMatch(t, [][]pdu.PMID{{a.descs[0].PMID, b.descs[0].PMID}, {c.descs[0].PMID}}, u.Fetched())
 }
 
@@ -250,7 +251,7 @@ func TestPartsFollowEachOther(t *testing.T) {
 	s.Want(time.Now(), freshness.Need{}, one)
 	s.Want(time.Now(), freshness.Need{}, half)
 	s.Want(time.Now(), freshness.Need{}, few)
-	eventually(t, "what need not wait", func() bool { return len(u.Fetched()) == 3 })
+	await.Until(t, "what need not wait", func() bool { return len(u.Fetched()) == 3 })
 	asked := func(series ...*Series) (all [][]pdu.PMID) {
 		for _, f := range series {
 			all = append(all, []pdu.PMID{f.descs[0].PMID})
@@ -262,7 +263,7 @@ func TestPartsFollowEachOther(t *testing.T) {
 	assert.Equal(t, []*Series{big[1], big[2], half}, s.queue.Waiting())
 	s.mu.Unlock()
 	release()
-	eventually(t, "the rest", func() bool { return s.idle(append(big, one, half, few)...) })
+	await.Until(t, "the rest", func() bool { return s.idle(append(big, one, half, few)...) })
 	assert.ElementsMatch(t, asked(big[0], big[1], big[2], one, half, few), u.Fetched())
 }
 
@@ -287,7 +288,7 @@ func TestUpstreamIsSafeForAll(t *testing.T) {
 	}
 	all.Wait()
 	s.sampled(series...)
-	eventually(t, "nothing under way", func() bool { return s.idle(series...) })
+	await.Until(t, "nothing under way", func() bool { return s.idle(series...) })
 }
 
 // result is an upstream answer with the given values.
@@ -315,7 +316,7 @@ func TestSampleIsACopy(t *testing.T) {
 		u.Metrics[3].Values = []pdu.Value{pdu.StringValue(4, "x"), pdu.StringValue(5, "y"), pdu.StringValue(6, "z")}
 	})
 	s.Want(time.Now().Add(time.Hour), freshness.Need{Gap: 0}, f)
-	eventually(t, "a new sample", func() bool { return s.newest(f) != old })
+	await.Until(t, "a new sample", func() bool { return s.newest(f) != old })
 	assert.Equal(t, []pdu.Inst{1, 2, 3}, old.Values(binID, new(int32)).Insts.IDs())
 	assert.Equal(t, []uint64{10, 1<<32 - 20, 30}, old.Values(binID, new(int32)).Bits)
 	assert.Equal(t, [][]byte{[]byte("a"), []byte("b"), []byte("c")}, old.Values(binTextID, new(int32)).Blobs)
@@ -430,7 +431,7 @@ func TestSamplesDoNotContinueOverAReconnect(t *testing.T) {
 	assert.Empty(t, s.Retained(nil, f))
 	s.join(u.Address, 5)
 	s.Want(time.Now(), freshness.Need{After: time.Now()}, f)
-	eventually(t, "a sample", func() bool { return s.newest(f) != old })
+	await.Until(t, "a sample", func() bool { return s.newest(f) != old })
 	assert.False(t, s.newest(f).Continues(old))
 }
 

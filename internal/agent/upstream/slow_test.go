@@ -12,6 +12,7 @@ import (
 
 	"pmdaderived/internal/agent/pool"
 	"pmdaderived/internal/agent/slow"
+	"pmdaderived/internal/await"
 	"pmdaderived/internal/freshness"
 	"pmdaderived/internal/operand"
 	"pmdaderived/pdu"
@@ -61,7 +62,7 @@ func slowAgentIsSampledApart(t *testing.T, quickID, slowID pdu.PMID, found [][]p
 		t.Helper()
 		before := len(u.Fetched())
 		s.Want(s.now(), freshness.Need{}, series...)
-		eventually(t, "nothing under way", func() bool { return s.idle(series...) })
+		await.Until(t, "nothing under way", func() bool { return s.idle(series...) })
 		return u.Fetched()[before:]
 	}
 	assert.Equal(t, [][]pdu.PMID{{quickID, slowID}}, fetched(mixed), "nobody knows yet")
@@ -147,13 +148,13 @@ func TestSlowAgentRestsWhateverIsWanted(t *testing.T) {
 	gate <- struct{}{}
 	for range 2 { // slow twice
 		s.Want(s.now(), freshness.Need{}, a)
-		eventually(t, "nothing under way", func() bool { return s.idle(a) })
+		await.Until(t, "nothing under way", func() bool { return s.idle(a) })
 	}
 	clock.Add(int64(time.Hour))
 	s.Want(s.now(), freshness.Need{}, a)
 	s.Want(s.now(), freshness.Need{}, b)
 	gate <- struct{}{}
-	eventually(t, "nothing under way", func() bool { return s.idle(a, b) })
+	await.Until(t, "nothing under way", func() bool { return s.idle(a, b) })
 	s.Want(s.now(), freshness.Need{}, b)
 	s.Want(s.now(), freshness.Need{}, a)
 	assert.True(t, s.idle(a, b))
@@ -186,7 +187,7 @@ func TestLookupsAreNobodysFault(t *testing.T) {
 	fetch := func() {
 		clock.Add(int64(time.Second))
 		s.Want(s.now(), freshness.Need{}, f)
-		eventually(t, "an answer", func() bool { return s.idle(f) })
+		await.Until(t, "an answer", func() bool { return s.idle(f) })
 	}
 	suspected := func() bool {
 		s.mu.Lock()
