@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,6 +33,19 @@ func readDocument(t *testing.T, path string) string {
 	return string(must(os.ReadFile(path))(t))
 }
 
+// sourceTexts returns the texts of all Go files and test data by their paths.
+func sourceTexts(t *testing.T) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	require.NoError(t, filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && (strings.HasSuffix(path, ".go") || strings.HasSuffix(path, ".txt")) {
+			texts[path] = readDocument(t, path)
+		}
+		return err
+	}))
+	return texts
+}
+
 // anchors returns the anchors of a document, by GitHub's rules.
 func anchors(document string) []string {
 	var found []string
@@ -44,88 +58,99 @@ func anchors(document string) []string {
 	return found
 }
 
-// documentLink is a link of a document.
-var documentLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
-
-// Every link between documents leads somewhere.
-func TestDocumentLinks(t *testing.T) {
-	for _, path := range documents(t) {
-		for _, match := range documentLink.FindAllStringSubmatch(readDocument(t, path), -1) {
-			if strings.Contains(match[1], "://") {
-				continue
-			}
-			file, anchor, _ := strings.Cut(match[1], "#")
-			target := path
-			if file != "" {
-				target = filepath.Join(filepath.Dir(path), file)
-			}
-			if _, err := os.Stat(target); !assert.NoError(t, err, "%s: %s", path, match[1]) || anchor == "" {
-				continue
-			}
-			assert.Contains(t, anchors(readDocument(t, target)), anchor, "%s: %s", path, match[1])
-		}
+// sections returns the numbers, letters and names that begin the headings and the rows of a document.
+func sections(document string) []string {
+	var found []string
+	for _, match := range sectionBegin.FindAllStringSubmatch(document, -1) {
+		found = append(found, strings.TrimSuffix(match[1], "."))
 	}
-}
-
-// docs/README.md lists each page of docs.
-func TestDocumentIndex(t *testing.T) {
-	index := readDocument(t, "../docs/README.md")
-	entries := must(os.ReadDir("../docs"))(t)
-	for _, entry := range entries {
-		if name := entry.Name(); name != "README.md" && name != "img" {
-			assert.Contains(t, index, "]("+name+")")
-		}
-	}
-}
-
-// Every target of make that a document names exists.
-func TestDocumentTargets(t *testing.T) {
-	makefile := readDocument(t, "../Makefile")
-	target := regexp.MustCompile("(?m)(?:^    |`)make ([a-z][a-z-]*)")
-	for _, path := range documents(t) {
-		for _, match := range target.FindAllStringSubmatch(readDocument(t, path), -1) {
-			assert.Regexp(t, `(?m)^`+match[1]+`:`, makefile, "%s: make %s", path, match[1])
-		}
-	}
-}
-
-// Every script that a document names exists, and docs/development.md names each.
-func TestDocumentScripts(t *testing.T) {
-	script := regexp.MustCompile("(?:^|[ `'(])scripts/([a-z-]+)\\b")
-	for _, path := range documents(t) {
-		for _, match := range script.FindAllStringSubmatch(readDocument(t, path), -1) {
-			assert.FileExists(t, filepath.Join("../scripts", match[1]), path)
-		}
-	}
-	page := readDocument(t, "../docs/development.md")
-	for _, entry := range must(os.ReadDir("../scripts"))(t) {
-		assert.Contains(t, page, "`scripts/"+entry.Name())
-	}
-}
-
-func TestAnchors(t *testing.T) {
-	assert.Equal(t, []string{"a-title", "b--c"}, anchors("# A `title`\n#no\n## B & c\n"))
-}
-
-// Every test that a document names exists.
-func TestDocumentedTests(t *testing.T) {
-	exists := map[string]bool{}
-	require.NoError(t, filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
-		if err == nil && strings.HasSuffix(path, "_test.go") {
-			for _, match := range testFunction.FindAllStringSubmatch(readDocument(t, path), -1) {
-				exists[match[1]] = true
-			}
-		}
-		return err
-	}))
-	for _, path := range documents(t) {
-		for _, name := range testName.FindAllString(readDocument(t, path), -1) {
-			assert.True(t, exists[name], "%s names %s, which does not exist", path, name)
-		}
-	}
+	return found
 }
 
 var (
+	sectionBegin = regexp.MustCompile(`(?m)^(?:#+|\|) ([\w.-]+)`)
+	documentLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	testFunction = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)`)
-	testName     = regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z]\w+`)
+
+	// citation is a page that a comment names, with the sections behind it; sectionName is one of these.
+	citation    = regexp.MustCompile(`docs/([a-z-]+\.md)((?:(?:,| and| to| or|-)? ?(?:sections? )?(?:` + sectionName.String() + `))*)`)
+	sectionName = regexp.MustCompile(`\bQ-[A-Z0-9-]+\b|\b\d+(?:\.\d+)*\b|\b[a-z](?:\.\d+)?\b`)
 )
+
+// TestDocuments looks for names in pages and comments that lead nowhere.
+func TestDocuments(t *testing.T) {
+	texts := sourceTexts(t)
+	tests := map[string]bool{}
+	for path, text := range texts {
+		if strings.HasSuffix(path, "_test.go") {
+			for _, match := range testFunction.FindAllStringSubmatch(text, -1) {
+				tests[match[1]] = true
+			}
+		}
+	}
+	makefile := "\n" + readDocument(t, "../Makefile")
+	inPages := []struct {
+		what   string
+		name   *regexp.Regexp
+		exists func(page, name string) bool
+	}{
+		{"link", documentLink, func(page, name string) bool {
+			file, anchor, _ := strings.Cut(name, "#")
+			target := page
+			if file != "" {
+				target = filepath.Join(filepath.Dir(page), file)
+			}
+			return strings.Contains(name, "://") ||
+				isPath(target) && (anchor == "" || slices.Contains(anchors(readDocument(t, target)), anchor))
+		}},
+		{
+			"file", regexp.MustCompile("[`(]((?:cmd|config|derived|docs|examples|integration|internal|packaging|pdu|pmda|scripts|test)/[\\w./-]*\\w)[`) ]"),
+			func(_, name string) bool {
+				return isPath(filepath.Join("..", name)) || isPath(filepath.Join("..", name+".meta")) // an archive
+			},
+		},
+		{"target of make", regexp.MustCompile("(?m)(?:^    |`)make ([a-z][a-z-]*)"), func(_, name string) bool {
+			return strings.Contains(makefile, "\n"+name+":")
+		}},
+		{"test", regexp.MustCompile(`\b((?:Test|Fuzz)[A-Z]\w+)`), func(_, name string) bool { return tests[name] }},
+	}
+	for _, page := range documents(t) {
+		for _, kind := range inPages {
+			for _, match := range kind.name.FindAllStringSubmatch(readDocument(t, page), -1) {
+				assert.True(t, kind.exists(page, match[1]), "%s: there is no %s %s", page, kind.what, match[1])
+			}
+		}
+	}
+	for path, text := range texts {
+		for _, match := range citation.FindAllStringSubmatch(strings.ReplaceAll(text, "\n// ", " "), -1) {
+			page := filepath.Join("../docs", match[1])
+			if !assert.True(t, isPath(page), "%s: there is no page %s", path, match[1]) {
+				continue
+			}
+			for _, name := range sectionName.FindAllString(match[2], -1) {
+				assert.True(t, slices.Contains(sections(readDocument(t, page)), name), "%s: %s has no section %s", path, match[1], name)
+			}
+		}
+	}
+	lists := []struct{ page, dir, begin string }{{"../docs/README.md", "../docs", "]("}, {"../docs/development.md", "../scripts", "`scripts/"}}
+	for _, list := range lists {
+		for _, entry := range must(os.ReadDir(list.dir))(t) {
+			if name := entry.Name(); name != "README.md" && name != "img" {
+				assert.Contains(t, readDocument(t, list.page), list.begin+name, "%s does not list %s", list.page, name)
+			}
+		}
+	}
+}
+
+func isPath(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// The parts of TestDocuments find what they look for.
+func TestDocumentParts(t *testing.T) {
+	assert.Equal(t, []string{"a-title", "b--c"}, anchors("# A `title`\n#no\n## B & c\n"))
+	assert.Equal(t, []string{"1", "b.2", "Q-X"}, sections("# 1. A\n## b.2 C\n| Q-X | d |\n"))
+	match := citation.FindStringSubmatch("docs/language-rules.md sections 2, 6.3-6.9 and 9.1, Q-NOT-PREC, The")
+	assert.Equal(t, []string{"2", "6.3", "6.9", "9.1", "Q-NOT-PREC"}, sectionName.FindAllString(match[2], -1))
+}
