@@ -50,6 +50,6 @@
 // ([StandardOptions]), a log file ([GiveLog], [OpenLog]), an ordinary user ([DropPrivileges]) and a name space
 // ([Namespace]). Package pmdatest tests an agent without pmcd.
 //
-// Sources: docs/protocol.md 1, 2, 4, 6; docs/pmcd.md a, d, e, h. Man pages pmcd(1), PMDA(3),
+// Sources: docs/protocol.md 1, 2, 4, 6; docs/pmcd.md e. Man pages pmcd(1), PMDA(3),
 // pmdaGetOptions(3).
 package pmda

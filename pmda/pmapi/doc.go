@@ -43,5 +43,5 @@
 // metrics). Requests for names and descriptors are split into much shorter ones, also because pmcd serves no
 // other client during one. A Conn does not reconnect, cache or retry: that is left to the caller.
 //
-// Sources: PMAPI(3), PCPIntro(1), docs/protocol.md 5 to 7, docs/pmcd.md b, h, i, l.
+// Sources: PMAPI(3), PCPIntro(1), docs/protocol.md 5 to 7, docs/pmcd.md b.
 package pmapi

@@ -37,5 +37,5 @@
 // error if one had to be killed. If the program that started pmcd dies first, without any
 // clean-up, a watchdog process ends pmcd and removes the folder.
 //
-// Sources: pmcd(1), PCPIntro(1), pcp.conf(5); docs/pmcd.md h, j.
+// Sources: pmcd(1), PCPIntro(1), pcp.conf(5); docs/protocol.md 4.8.
 package pmcdtest
