@@ -81,6 +81,13 @@ func (c *checker) errorAt(at syntax.Expr, rule Rule, what string) *Error {
 	return &Error{Metric: c.metric.Name, What: what, Rule: rule, Span: at.Span()}
 }
 
+// tooMany returns the error of an operand that exceeds a limit, and names the limit.
+func (c *checker) tooMany(at syntax.Expr, rule Rule, limit int) *Error {
+	fault := c.errorAt(at, rule, "operand "+operandText(at))
+	fault.Detail = fmt.Sprintf("at most %d", limit)
+	return fault
+}
+
 // expr returns the typed tree of e, or the first error: operands come before the operator, the left one before the
 // right one, and missing operands before broken rules.
 func (c *checker) expr(e syntax.Expr) (*Node, *Error) {
@@ -148,9 +155,9 @@ func (c *checker) complete(n *Node) (*Node, *Error) {
 	case n.overTime && syntax.Is(n.Expr, syntax.Delta, syntax.Rate):
 		return nil, c.errorAt(n.Expr, RuleWindowChange, callText(n.Expr.(*syntax.Call)))
 	case n.height > maxHeight:
-		return nil, c.errorAt(n.Expr, RuleTooDeep, "operand "+operandText(n.Expr))
+		return nil, c.tooMany(n.Expr, RuleTooDeep, maxHeight)
 	case n.History > MaxHistory:
-		return nil, c.errorAt(n.Expr, RuleHistory, "operand "+operandText(n.Expr))
+		return nil, c.tooMany(n.Expr, RuleHistory, MaxHistory)
 	}
 	if window && n.Key != nil { // the members of the groups were in the samples of the window
 		n.Key = &GroupKey{By: n.Key.By, Metric: n.Key.Metric}
@@ -221,7 +228,7 @@ func (c *checker) useDefinition(e *syntax.Name, other *Metric) (*Node, *Error) {
 		fault.Detail = c.cycle(other)
 		return nil, fault
 	case state == unchecked && len(c.chain) >= maxChain:
-		return nil, c.errorAt(e, RuleTooDeep, "operand "+e.Name)
+		return nil, c.tooMany(e, RuleTooDeep, maxChain)
 	}
 	c.check(other)
 	if other.Err != nil {
