@@ -24,7 +24,7 @@ func FuzzPipeline(f *testing.F) {
 	for _, d := range mixture(f) {
 		f.Add(d.Text, uint64(1))
 	}
-	for rule := RuleUnknownOperand; rule <= check.RuleWindowChange; rule++ {
+	for rule := RuleUnknownOperand; rule <= check.RuleEvents; rule++ {
 		f.Add(rule.Example(), uint64(2))
 	}
 	names := strings.NewReplacer("sample.", "", "long.bin", "bin", "ulong.bin", "bin.u",
@@ -37,7 +37,7 @@ func FuzzPipeline(f *testing.F) {
 	f.Add("m1 + 1\nderived.m2 * m3\nm0\nbin", uint64(3))
 	f.Add("delta(m1)\ndelta(m2)\nrate(bin) > 0", uint64(4))
 
-	cat := derivedtest.NewCatalog(f)
+	cat := derivedtest.NewHostCatalog(f)
 	f.Fuzz(func(t *testing.T, text string, seed uint64) {
 		if len(text) > 4096 {
 			return

@@ -110,7 +110,7 @@ func TestCatalogue(t *testing.T) {
 		parsed(t, "deep.second", "deep.first"+strings.Repeat(" + 1", 9_000)),
 		parsed(t, "deep.last", "deep.second"+strings.Repeat(" + 1", 9_000)),
 	}
-	for rule := RuleUnknownOperand; rule <= RuleWindowChange; rule++ {
+	for rule := RuleUnknownOperand; rule <= RuleEvents; rule++ {
 		t.Run(fmt.Sprint(int(rule), " ", rule), func(t *testing.T) {
 			require.NotEmpty(t, rule.String())
 			defs := []*Definition{parsed(t, "it", ruleTexts[rule].example)}
@@ -123,7 +123,7 @@ func TestCatalogue(t *testing.T) {
 				}
 				return pdu.NewInDom(groupsOf, firstGroupSerial)
 			}}
-			m := NewSet(l, defs, derivedtest.NewCatalog(t), "derived").Metrics()[0]
+			m := NewSet(l, defs, derivedtest.NewHostCatalog(t), "derived").Metrics()[0]
 			require.NotNil(t, m.Err, "%s is good", ruleTexts[rule].example)
 			assert.Equal(t, rule, m.Err.Rule, m.Err.Error())
 			assert.Equal(t, "it", m.Err.Metric)

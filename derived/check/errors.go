@@ -65,88 +65,233 @@ const (
 	RuleEvents
 )
 
-// ruleTexts has the wording of every rule, and the smallest definition that breaks it over the
-// metrics of the package's tests.
+// ruleTexts has the wording of every rule, and a small definition that breaks it over the metrics of the package's
+// tests. docs/messages.md has them with the comments, which are for authors of definitions; -update writes it.
 //
 //nolint:gochecknoglobals // a table
 var ruleTexts = [...]struct{ reason, example string }{
-	RuleUnknownOperand:    {"Unknown operand metric", "nosuch.metric + 1"},
-	RuleOperandMetadata:   {"Metadata for operand metric not available", "broken.desc + 1"},
-	RuleTernaryType:       {"Different types for ternary operands", "1 > 0.5 ? long.one : ulong.one"},
-	RuleTernaryInDom:      {"Different instance domains for ternary operands", "long.one ? bin : other"},
-	RuleTernarySemantics:  {"Different semantics for ternary operands", "long.one ? ulong.one : mkconst(1, type=u32)"},
-	RuleTernarySpace:      {"Different units or scale (space) for ternary operands", "long.one ? kbyte : byte"},
-	RuleTernaryTime:       {"Different units or scale (time) for ternary operands", "long.one ? sec : millisec"},
-	RuleTernaryCount:      {"Different units or scale (count) for ternary operands", "long.one ? events : ulong.one"},
-	RuleTernaryGuardType:  {"Non-arithmetic operand for ternary guard", "string ? long.one : long.one"},
-	RuleTernaryGuardSet:   {"Non-scalar ternary guard with scalar expressions", "bin ? long.one : long.one"},
-	RuleTernaryGuardInDom: {"Operands should have the same instance domain", "other ? bin : bin"},
-	RuleCounters:          {"Illegal operator for counters", "counter * counter"},
-	RuleCounterNonCounter: {"Illegal operator for counter and non-counter", "counter + ulong.one"},
-	RuleNonCounterCounter: {"Illegal operator for non-counter and counter", "ulong.one / counter"},
-	RuleLeftType:          {"Non-arithmetic type for left operand", "string + 1"},
-	RuleRightType:         {"Non-arithmetic type for right operand", "1 + string"},
-	RuleDimensions:        {"Dimensions are not the same", "kbyte + sec"},
-	RuleRightDimension:    {"Non-counter and not dimensionless for right operand", "counter * kbyte"},
-	RuleLeftDimension:     {"Non-counter and not dimensionless for left operand", "kbyte * counter"},
-	RuleInDom:             {"Operands should have the same instance domain", "bin + other"},
-	RuleNegationType:      {"Non-arithmetic operand for unary negation", "-string"},
-	RuleFunctionType:      {"Non-arithmetic operand for function", "avg(string)"},
-	RuleRateDimension:     {"Incorrect time dimension for operand", "rate(persec)"},
-	RuleRescaleDimension:  {"Incompatible dimensions", `rescale(kbyte, "sec")`},
-	RuleTernaryUnknown:    {"Unknown metric for ternary expression", "defined(nosuch.metric) ? 1 : nosuch.metric"},
-	RuleNotType:           {"Non-arithmetic operand for boolean negation", "!string"},
-	RuleConstantType:      {"Incompatible constant and type of metric", "mkconst(1.5, meta=long.one)"},
-	RuleExtraScale:        {"Operands have incompatible extra units or scale", "volt + millivolt"},
-	RuleExtraProduct:      {"Extra units not allowed for both operands of *", "volt * volt"},
-	RuleExtraQuotient:     {"Different extra units not allowed for both operands of /", "volt / millivolt"},
-	RuleTernaryExtra:      {"Different units or scale (extra) for ternary operands", "long.one ? volt : millivolt"},
-	RuleDimensionRange:    {"Dimension out of range", "byte7 * byte7"},
-	RuleGroupSingular:     {"Operand has no instances to group", "sum(long.one) by (/x/)"},
-	RuleKeyType:           {"Key is neither a string nor a whole number", "sum(bin) by (bin.d)"},
-	RuleKeyInDom:          {"Key and operand should have the same instance domain", "sum(bin) by (other)"},
-	RuleGroupCounter: {
-		"Groups of counters gain and lose members: use sum(rate(x)) by ...",
-		"rate(sum(bin.ctr) by (/x/))",
-	},
-	RuleGroupInDoms:   {"No instance domain left for groups", "sum(bin) by (full=/x/)"},
-	RuleCycle:         {"Definition depends on itself", "cycle.a + 1"},
+	// No metric of the collector and no definition has this name. `pminfo` lists all metrics. If the metric comes and
+	// goes with its agent, do nothing: the definition is served while the metric exists. If only some hosts have it,
+	// use [defined()](language.md#metrics-that-some-hosts-lack). If the name is a definition, that definition has a
+	// syntax error, or `masked by <place>` follows: a [mask](configuration.md#mask-shipped-definitions) removes it.
+	RuleUnknownOperand: {"Unknown operand metric", "kernel.all.laod"},
+	// The metric exists, but its agent does not answer, or this host does not support it. The reason is in
+	// parentheses. The agent tries again when agents start or stop.
+	RuleOperandMetadata: {"Metadata for operand metric not available", "broken.desc + 1"},
+	//	broken = kernel.uname.nodename + 1
+	//	user = broken * 2
+	//
+	// The error of the other definition is in parentheses. Correct that definition.
 	RuleBrokenOperand: {"Definition of operand metric failed", "broken.definition + 1"},
-	RuleTooDeep:       {"Definitions nested too deeply", "deep.last"},
+	//	chicken = egg + 1
+	//	egg = chicken - 1
+	//
+	// The circle is in parentheses. Within expressions, a metric of the collector has priority over a definition with
+	// the same name.
+	RuleCycle: {"Definition depends on itself", "cycle.a + 1"},
+	// The chain of definitions that use each other is too long.
+	RuleTooDeep: {"Definitions nested too deeply", "deep.last"},
+	// Each needs another earlier sample.
 	RuleHistory: {
 		"Too many nested delta() and rate()",
-		"delta(delta(delta(delta(delta(delta(delta(delta(delta(bin)))))))))",
+		"delta(delta(delta(delta(delta(delta(delta(delta(delta(hinv.ncpu)))))))))",
 	},
-	RuleFunctionCounter:   {"Counter operand for function", "max(bin.ctr, bin.u)"},
-	RuleFunctionDimension: {"Operand of function is not dimensionless", "sqrt(kbyte)"},
-	RuleNumberFit:         {"Number does not fit the other operands", "max(bin, 0.5)"},
-	RuleDefaultFit:        {"Second operand does not fit the first", "default(bin, bin.d)"},
-	RuleBucketSingular:    {"Operand has no instances, which are the buckets", "share_bucket(long.one, 1)"},
+	// Use the change of a counter, or its current value:
+	//
+	//	semantics.delta = delta(disk.dev.total) + 1
+	//	semantics.instant = instant(disk.dev.total) + 1
+	RuleCounterNonCounter: {"Illegal operator for counter and non-counter", "disk.dev.total + 1"},
+	// The same, with the operands in the other order.
+	RuleNonCounterCounter: {"Illegal operator for non-counter and counter", "hinv.ncpu / disk.dev.total"},
+	// A quotient of two counters is the mean since boot. Use the quotient of their changes:
+	//
+	//	semantics.request_size = delta(disk.dev.total_bytes) / delta(disk.dev.total)
+	RuleCounters:       {"Illegal operator for counters", "disk.dev.total_bytes / disk.dev.total"},
+	RuleRightDimension: {"Non-counter and not dimensionless for right operand", "disk.dev.total_bytes * mem.physmem"},
+	// An operand beside a counter must have no units. Use `rate()`, `delta()` or `instant()` of the counter.
+	RuleLeftDimension: {"Non-counter and not dimensionless for left operand", "mem.physmem * disk.dev.total_bytes"},
+	// Kbyte and a number without units cannot be combined. Give the number units:
+	//
+	//	semantics.units = mem.physmem - mkconst(1, units=Gbyte)
+	RuleDimensions: {"Dimensions are not the same", "mem.physmem - kernel.all.nprocs"},
+	// Voltages, currents, powers and temperatures are not converted automatically:
+	//
+	//	semantics.extra = rescale(hinv.ncpu * mkconst(15, units="power (W)"), "power (mW)") + mkconst(500, units="power (mW)")
+	RuleExtraScale: {
+		"Operands have incompatible extra units or scale",
+		`hinv.ncpu * mkconst(15, units="power (W)") + mkconst(500, units="power (mW)")`,
+	},
+	// A metric can have only one extra unit. Remove the units from one operand, and give units to the result:
+	//
+	//	semantics.volts = hinv.ncpu * mkconst(12, units="voltage (V)") / mkconst(1, units="voltage (V)")
+	//	semantics.watts = semantics.volts * 2 * mkconst(1, units="power (W)")
+	RuleExtraProduct: {
+		"Extra units not allowed for both operands of *",
+		`mkconst(12, units="voltage (V)") * mkconst(2, units="current (A)")`,
+	},
+	// Use `rescale()` to give both the same scale.
+	RuleExtraQuotient: {
+		"Different extra units not allowed for both operands of /",
+		`mkconst(12, units="voltage (V)") / mkconst(500, units="voltage (mV)")`,
+	},
+	// The powers of PCP's units range from -8 to 7.
+	RuleDimensionRange: {
+		"Dimension out of range",
+		"swap.used * swap.used * swap.used * swap.used * swap.used * swap.used * swap.used * swap.used",
+	},
+	// `rescale()` changes only the scale, not the dimension.
+	RuleRescaleDimension: {"Incompatible dimensions", `rescale(mem.physmem, "sec")`},
+	// The operand is already a rate. `rate()` takes metrics without time in their units, or with time to the power of
+	// one.
+	RuleRateDimension: {"Incorrect time dimension for operand", "rate(network.interface.speed)"},
+	// Disks and load averages have no instances in common. Use a single value of one of them:
+	//
+	//	semantics.indom = kernel.all.load - scalar(kernel.all.load[15 minute])
+	RuleInDom: {"Operands should have the same instance domain", "kernel.all.load * disk.dev.total"},
+	RuleTernaryGuardInDom: {
+		"Operands should have the same instance domain",
+		"kernel.all.load > 0 ? network.interface.speed : network.interface.speed",
+	},
+	// `by (KEY)` needs a set of instances, not a single value.
+	RuleGroupSingular: {"Operand has no instances to group", "sum(mem.physmem) by (/x/)"},
+	RuleKeyType: {
+		"Key is neither a string nor a whole number",
+		"sum(network.interface.in.bytes) by (network.interface.speed)",
+	},
+	// Each instance needs a key. Use a metric over the same domain, or a pattern.
+	RuleKeyInDom: {
+		"Key and operand should have the same instance domain",
+		"sum(network.interface.in.bytes) by (disk.dev.total)",
+	},
+	// Each pair of an instance domain and a label takes an instance domain permanently, and [their number is
+	// limited](reliability.md#limits). Use an existing label.
+	RuleGroupInDoms: {"No instance domain left for groups", "sum(bin) by (full=/x/)"},
+	// The sum changes when an instance joins or leaves the group. Use the rate of each instance:
+	//
+	//	semantics.groups = sum(rate(network.interface.in.bytes)) by (/^([a-z]+)/)
+	RuleGroupCounter: {
+		"Groups of counters gain and lose members: use sum(rate(x)) by ...",
+		"rate(sum(network.interface.in.bytes) by (/^([a-z]+)/))",
+	},
+	RuleLeftType:     {"Non-arithmetic type for left operand", "kernel.uname.nodename == 1"},
+	RuleRightType:    {"Non-arithmetic type for right operand", "1 + kernel.uname.nodename"},
+	RuleFunctionType: {"Non-arithmetic operand for function", "max(kernel.uname.nodename)"},
+	RuleNegationType: {"Non-arithmetic operand for unary negation", "-kernel.uname.nodename"},
+	RuleNotType:      {"Non-arithmetic operand for boolean negation", "!kernel.uname.nodename"},
+	// Strings can be renamed, counted, and selected by instance or with `?:`, but not used in arithmetic.
+	RuleTernaryGuardType: {"Non-arithmetic operand for ternary guard", "kernel.uname.nodename ? 1 : 2"},
+	// Use `rate()` or `delta()` of a counter, or its current value:
+	//
+	//	semantics.high = max(rate(disk.dev.total), 5)
+	//	semantics.most = topk_inst(instant(disk.dev.total), 2)
+	RuleFunctionCounter: {"Counter operand for function", "max(disk.dev.total, 5)"},
+	// The counts since the agent began say nothing about the present. Take those of a time:
+	//
+	//	semantics.slow = nth_percentile_bucket(delta(bpf.runq.latency), 99, "nanosec")
 	RuleBucketCounter: {
 		"Counter operand for function of buckets: take delta() or rate() of it",
-		"nth_percentile_bucket(bin.ctr, 95)",
+		"nth_percentile_bucket(bpf.runq.latency, 99)",
 	},
+	RuleBucketSingular: {"Operand has no instances, which are the buckets", "share_bucket(mem.util.free, 3)"},
+	// Earlier values of a counter have no meaning by themselves. For what it counted in the window, use a sum:
+	//
+	//	semantics.counted = sum_sample(delta(disk.dev.total), "1min")
 	RuleWindowCounter: {
 		"Counter operand for function over time: take rate() or delta() of it",
-		`max_sample(bin.ctr, "1min")`,
+		`max_sample(disk.dev.total, "1min")`,
 	},
-	RuleWindowInWindow: {"Function over time of another one", `max_sample(avg_sample(bin, "1min"), "5min")`},
+	// A function over time cannot contain another one. Use one function with a longer interval:
+	//
+	//	semantics.hour = max_sample(kernel.all.load, "1 hour", "1min")
+	RuleWindowInWindow: {
+		"Function over time of another one",
+		`max_sample(avg_sample(kernel.all.load, "1min"), "1 hour")`,
+	},
+	// A latch has a state already. It can contain functions over time:
+	//
+	//	semantics.busy = latch(min_sample(kernel.all.load, "1min") > 8, max_sample(kernel.all.load, "1min") < 4)
 	RuleLatchInWindow: {
 		"latch() in a function over time: write the function inside latch()",
-		`max_sample(latch(bin > 2, bin < 1), "5min")`,
+		`max_sample(latch(kernel.all.load > 8, kernel.all.load < 4), "1min")`,
 	},
+	// Without a window the function covers the time since a client's last fetch, but all clients get the same state.
+	// Give the length of a window:
+	//
+	//	semantics.loaded = latch(max_sample(kernel.all.load, "10s") > 8, kernel.all.load < 4)
 	RuleLatchPerClient: {
 		"Function over time without a window in latch(), which is the same for all clients",
-		"latch(max_sample(bin) > 2, bin < 1)",
+		"latch(max_sample(kernel.all.load) > 8, kernel.all.load < 4)",
 	},
+	// Inside the function `rate()` and `delta()` are from sample to sample:
+	//
+	//	semantics.mean = avg_sample(rate(disk.dev.total), "1min")
 	RuleWindowChange: {
 		"Change of a function over time: write it inside the function",
-		`rate(avg_sample(bin, "1min"))`,
+		`rate(avg_sample(kernel.all.load, "1min"))`,
 	},
-	RuleEvents: {"Events cannot be operands: clients share samples, which lose and repeat events", "count(event)"},
+	// A metric of type EVENT or HIGHRES_EVENT gives each client the events since its own last fetch, but the agent
+	// fetches it once for all its clients. Use the metric itself, with pmevent(1). `defined()` of it is valid.
+	RuleEvents: {
+		"Events cannot be operands: clients share samples, which lose and repeat events",
+		"count(sample.event.records)",
+	},
+	// Divide by a constant with these units:
+	//
+	//	semantics.root = sqrt(mem.physmem / mkconst(1, units=Kbyte))
+	RuleFunctionDimension: {"Operand of function is not dimensionless", "sqrt(mem.physmem)"},
+	// The number is not a value of their type, or they are counters. Convert them to DOUBLE:
+	//
+	//	semantics.fit = max(hinv.ncpu * 1.0, 0.5)
+	RuleNumberFit: {"Number does not fit the other operands", "max(hinv.ncpu, 0.5)"},
+	// `default()` has the type and units of its first operand. The second needs the same units, and a type that fits
+	// into it, such as U32 into DOUBLE:
+	//
+	//	semantics.default = default(mem.util.free, rescale(swap.used, "Kbyte"))
+	RuleDefaultFit: {"Second operand does not fit the first", "default(mem.util.free, swap.used)"},
+	// The constant is not a value of the type of this metric. Add `type=double`.
+	RuleConstantType: {"Incompatible constant and type of metric", "mkconst(1.5, meta=hinv.ncpu)"},
+	// Both operands of `?:` need the same type, semantics and units. A plain number takes those of the other operand
+	// if it is a value of its type and the operand is not a counter. For other constants use `mkconst()` with `meta`:
+	//
+	//	semantics.ternary = hinv.ncpu > 1 ? mem.util.free : mkconst(0, meta=mem.util.free)
+	RuleTernaryType: {"Different types for ternary operands", "hinv.ncpu > 1 ? mem.physmem : hinv.ncpu"},
+	RuleTernarySemantics: {
+		"Different semantics for ternary operands",
+		"hinv.ncpu > 1 ? hinv.ncpu : kernel.all.nprocs",
+	},
+	RuleTernaryInDom: {
+		"Different instance domains for ternary operands",
+		"hinv.ncpu > 1 ? disk.dev.total : network.interface.in.drops",
+	},
+	// Use `rescale()` on one of them:
+	//
+	//	semantics.scale = hinv.ncpu > 1 ? mem.util.free : rescale(swap.used, "Kbyte")
+	RuleTernarySpace: {
+		"Different units or scale (space) for ternary operands",
+		"hinv.ncpu > 1 ? mem.util.free : swap.used",
+	},
+	RuleTernaryTime: {
+		"Different units or scale (time) for ternary operands",
+		"hinv.ncpu > 1 ? rate(disk.dev.total) : delta(disk.dev.total)",
+	},
+	RuleTernaryCount: {
+		"Different units or scale (count) for ternary operands",
+		"hinv.ncpu > 1 ? count(disk.dev.total) : kernel.all.nprocs",
+	},
+	RuleTernaryExtra: {
+		"Different units or scale (extra) for ternary operands",
+		`hinv.ncpu > 1 ? mkconst(1, units="voltage (V)") : mkconst(1, units="voltage (mV)")`,
+	},
+	// The guard has several values, and the operands have one. Use a guard with one value:
+	//
+	//	semantics.guard = max(kernel.all.load) > 1 ? 1 : 2
+	RuleTernaryGuardSet: {"Non-scalar ternary guard with scalar expressions", "kernel.all.load > 1 ? 1 : 2"},
+	// An operand of `?:` does not exist, and no `defined()` prevents its selection. Perhaps the operands are in the
+	// wrong order.
+	RuleTernaryUnknown: {"Unknown metric for ternary expression", "defined(zfs.arc.hits) ? 1 : zfs.arc.hits"},
 }
 
-// Example returns the smallest definition that breaks the rule, over the metrics of the package's tests.
+// Example returns a small definition that breaks the rule, over the metrics of the package's tests.
 func (r Rule) Example() string { return ruleTexts[r].example }
 
 // String returns the wording of the rule's message.

@@ -65,14 +65,39 @@ const collector = `
 	millivolt       FLOAT   instant   voltage (mV)
 `
 
+// host lists the metrics that the examples of rules have.
+const host = `
+	kernel.all.load             FLOAT   instant   .          29.4
+	kernel.all.nprocs           U32     instant
+	kernel.uname.nodename       STRING  discrete
+	hinv.ncpu                   U32     discrete
+	mem.physmem                 U64     discrete  Kbyte
+	mem.util.free               U64     instant   Kbyte
+	swap.used                   U64     instant   byte
+	disk.dev.total              U64     counter   count      29.5
+	disk.dev.total_bytes        U64     counter   Kbyte      29.5
+	network.interface.in.bytes  U64     counter   byte       29.6
+	network.interface.in.drops  U64     counter   count      29.6
+	network.interface.speed     FLOAT   discrete  Mbyte/sec  29.6
+	bpf.runq.latency            U64     counter   nanosec    29.7
+	sample.event.records        EVENT   instant   .          29.8
+`
+
 // Catalog offers the metrics of collector, besides broken.desc, which has no descriptor, and
 // inner.node, which is no leaf.
 type Catalog struct{ Metrics map[string]pdu.Desc }
 
 // NewCatalog makes the catalog.
-func NewCatalog(tb testing.TB) Catalog {
+func NewCatalog(tb testing.TB) Catalog { return newCatalog(tb, collector) }
+
+// NewHostCatalog makes a catalog that also has the metrics of the examples of rules.
+func NewHostCatalog(tb testing.TB) Catalog {
+	return newCatalog(tb, collector+strings.TrimLeft(host, "\n"))
+}
+
+func newCatalog(tb testing.TB, metrics string) Catalog {
 	c := Catalog{map[string]pdu.Desc{}}
-	for i, line := range strings.Split(strings.TrimSpace(collector), "\n") {
+	for i, line := range strings.Split(strings.TrimSpace(metrics), "\n") {
 		line = strings.TrimSpace(line)
 		fields := strings.Fields(line)
 		d := pdu.Desc{PMID: pdu.NewPMID(29, 0, i+1), Type: TypeOf(fields[1]), Sem: semanticsOf(fields[2]), InDom: pdu.NoInDom}
