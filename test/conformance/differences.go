@@ -9,7 +9,7 @@ import (
 // Difference is an intended difference from libpcp. Any other difference is a bug. docs/conformance.md describes and
 // explains each.
 type Difference struct {
-	ID    string   // Q-…: docs/language-rules.md section 10; others are named in docs/conformance.md first
+	ID    string   // Q-…, which comments use, or words
 	Cases []string // of the corpus, each SET.CASE
 }
 
