@@ -58,7 +58,7 @@ func anchors(document string) []string {
 	return found
 }
 
-// sections returns the numbers, letters and names that begin the headings and the rows of a document.
+// sections returns the numbers and letters that begin the headings of a document.
 func sections(document string) []string {
 	var found []string
 	for _, match := range sectionBegin.FindAllStringSubmatch(document, -1) {
@@ -68,7 +68,7 @@ func sections(document string) []string {
 }
 
 var (
-	sectionBegin = regexp.MustCompile(`(?m)^(?:#+|\|) ([\w.-]+)`)
+	sectionBegin = regexp.MustCompile(`(?m)^#+ ([\w.]+)`)
 	documentLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	testFunction = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)`)
 
@@ -157,7 +157,7 @@ func isPath(path string) bool {
 // The parts of TestDocuments find what they look for.
 func TestDocumentParts(t *testing.T) {
 	assert.Equal(t, []string{"a-title", "b--c"}, anchors("# A `title`\n#no\n## B & c\n"))
-	assert.Equal(t, []string{"1", "b.2", "Q-X"}, sections("# 1. A\n## b.2 C\n| Q-X | d |\n"))
+	assert.Equal(t, []string{"1", "b.2"}, sections("# 1. A\n## b.2 C\n"))
 	match := citation.FindStringSubmatch("docs/language-rules.md sections 2, 6.3-6.9 and 9.1, The")
 	assert.Equal(t, []string{"2", "6.3", "6.9", "9.1"}, sectionName.FindAllString(match[2], -1))
 }
