@@ -107,7 +107,7 @@ func TestDocuments(t *testing.T) {
 				isPath(target) && (anchor == "" || slices.Contains(anchors(readDocument(t, target)), anchor))
 		}},
 		{
-			"file", regexp.MustCompile("[`(]((?:cmd|config|derived|docs|examples|integration|internal|packaging|pdu|pmda|scripts|test)/[\\w./-]*\\w)[`) ]"),
+			"file", regexp.MustCompile("(?m)(?:^|[ `'(])((?:cmd|config|derived|docs|examples|integration|internal|packaging|pdu|pmda|scripts|test)/[\\w./-]*\\w)(?:[`) ,;:]|$)"),
 			func(_, name string) bool {
 				return isPath(filepath.Join("..", name)) || isPath(filepath.Join("..", name+".meta")) // an archive
 			},
