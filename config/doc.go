@@ -45,10 +45,9 @@
 //
 // # Changes
 //
-// A [Watcher] lets the kernel report changes in the directories of the files and in the parents of these. It compares
-// the files with the last load after a change, every minute anyway, and every 10 s while the kernel cannot report all
-// changes, or a directory has too many that do not matter. It compares contents, and waits for files that look
-// half-written. docs/configuration.md has the rules.
+// A [Watcher] lets the kernel report changes in the directories of the files. Every 10 s it compares sizes, times and
+// inodes. It compares contents with the last load after an event, when one of these differs, and every minute, and
+// waits for files that look half-written. docs/configuration.md has the rules.
 //
 //	state of the watcher     becomes
 //	as loaded                changed, when the content differs

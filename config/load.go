@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"pmdaderived/internal/regular"
@@ -66,10 +67,19 @@ func (l *Loaded) Covers(file string) bool {
 	return true
 }
 
+// loadDepth is how much of each file a load takes in.
+type loadDepth int
+
+const (
+	parseFiles loadDepth = iota
+	readFiles            // the content, which is not parsed
+	stampFiles           // size, time and inode
+)
+
 // loader has the state of one load.
 type loader struct {
 	LoadOptions
-	scanning   bool // files are read but not parsed
+	depth      loadDepth
 	out        Loaded
 	names      map[string]*namedDefinition
 	generation int // number of the file that is being read, from 1
@@ -177,6 +187,9 @@ func (l *loader) loadDirectory(path string, above []os.FileInfo, shared bool) {
 	} else if !d.shared() {
 		l.reportGroupWritable(path, d.mode)
 	}
+	if err == nil {
+		l.out.dirs = append(l.out.dirs, path)
+	}
 	above = append(above[:len(above):len(above)], d.info)
 	others := 0          // entries of other users
 	var leftOut []string // names
@@ -230,12 +243,29 @@ func (l *loader) loadDirectory(path string, above []os.FileInfo, shared bool) {
 // loadFile loads one file. shared: an entry of a shared directory leads to it.
 func (l *loader) loadFile(path string, shared bool) {
 	l.files++
+	if l.depth == stampFiles {
+		l.stampFile(path)
+		return
+	}
 	text, info, err := l.readFile(path, shared)
 	if err != nil {
 		l.reportUnread(path, Error, err)
 		return
 	}
 	l.addFile(path, text, info.ModTime(), l.isSecret(path, info))
+}
+
+// stampFile adds a Source that has a digest of a file's size, time and inode. The time is that of the last change of
+// anything, because tools that copy files set the other one.
+func (l *loader) stampFile(path string) {
+	info, err := os.Stat(path)
+	if err != nil {
+		l.reportUnread(path, Error, err)
+		return
+	}
+	stat := info.Sys().(*syscall.Stat_t)
+	stamp := fmt.Append(nil, stat.Dev, stat.Ino, stat.Size, stat.Ctim, stat.Mode, stat.Uid)
+	l.out.Sources = append(l.out.Sources, Source{Path: l.name(path), Sum: sha256.Sum256(stamp)})
 }
 
 // addFile adds the text of a file and its Source. A nil text is that of a link to the null device.
@@ -254,7 +284,7 @@ func (l *loader) addFile(path string, text []byte, modified time.Time, secret bo
 	if len(text) == 0 && from.below != "" && from.component > 0 {
 		l.addFileMask(from.below, path, text == nil)
 	}
-	if !l.scanning {
+	if l.depth == parseFiles {
 		source.Incomplete = !l.readDefinitions(path, string(text), secret)
 	}
 	l.out.Sources = append(l.out.Sources, source)

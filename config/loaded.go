@@ -14,6 +14,8 @@ type Loaded struct {
 
 	// Masked has the position of the mask of each name whose definitions are masked.
 	Masked map[string]Position
+
+	dirs []string // the directories that were read
 }
 
 // Control is a line "#control option=value". PCP 7.2.1 introduced these lines; older versions read them as comments.

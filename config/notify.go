@@ -2,17 +2,13 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"github.com/fsnotify/fsnotify"
 )
@@ -43,36 +39,21 @@ func openEventSource() (eventSource, error) {
 // forwardEvents. The other methods belong to one goroutine.
 type notifier struct {
 	eventSource
-	wakeRun func()                    // called from the goroutine of the notifier
-	dirs    atomic.Pointer[watchDirs] // the directories of the last watch
-	denied  map[string]denial         // by directory; belongs to watch
-	ignored map[string]eventCount     // events that did not matter, by directory; belongs to forwardEvents
-	done    chan struct{}             // closed when forwardEvents has ended
-
-	mu   sync.Mutex
-	busy map[string]time.Time // when a directory had busyEvents; guarded by mu
+	wakeRun func()                          // called from the goroutine of the notifier
+	watched atomic.Pointer[map[string]bool] // directories with all entries, and files of the path list
+	tried   map[string]attempt              // by directory
+	done    chan struct{}                   // closed when forwardEvents has ended
 }
 
-// eventCount is a number of events since a time.
-type eventCount struct {
-	since time.Time
-	n     int
-}
-
-var errBusy = fmt.Errorf("%d changes of other files within %v", busyEvents, fastPoll)
-
-// denial is why the kernel does not watch a directory, and what was there.
-type denial struct {
+// attempt is the result of a watch, and the directory that was there.
+type attempt struct {
+	info fs.FileInfo // nil: none
 	err  error
-	info fs.FileInfo
 }
 
 func newNotifier(f eventSource, tell func()) *notifier {
-	n := &notifier{
-		eventSource: f, wakeRun: tell, denied: map[string]denial{}, ignored: map[string]eventCount{},
-		busy: map[string]time.Time{}, done: make(chan struct{}),
-	}
-	n.dirs.Store(&watchDirs{})
+	n := &notifier{eventSource: f, wakeRun: tell, tried: map[string]attempt{}, done: make(chan struct{})}
+	n.watched.Store(&map[string]bool{})
 	go n.forwardEvents()
 	return n
 }
@@ -93,8 +74,9 @@ func (n *notifier) forwardEvents() {
 			if !ok {
 				return
 			}
+			watched := *n.watched.Load()
 			path := filepath.Clean(e.Name) // below / it begins with two slashes
-			if n.dirs.Load().matters(path) || n.isBusy(filepath.Dir(path)) {
+			if watched[path] || watched[filepath.Dir(path)] {
 				n.wakeRun()
 			}
 		case _, ok := <-n.errors:
@@ -106,32 +88,24 @@ func (n *notifier) forwardEvents() {
 	}
 }
 
-// isBusy counts an event that did not matter, and reports whether its directory has become busy.
-func (n *notifier) isBusy(dir string) bool {
-	now, c := time.Now(), n.ignored[dir]
-	if now.Sub(c.since) >= fastPoll {
-		c = eventCount{since: now}
+// watch makes the kernel watch directories that were loaded, and of the other paths of a path list the directory above.
+// It returns the first error that leaves a directory unwatched.
+func (n *notifier) watch(paths, dirs []string) error {
+	watched, all := map[string]bool{}, map[string]bool{}
+	for _, dir := range dirs {
+		dir = filepath.Clean(dir)
+		watched[dir], all[dir] = true, true
 	}
-	c.n++
-	n.ignored[dir] = c
-	if c.n != busyEvents {
-		return false
+	for _, path := range paths {
+		if path = filepath.Clean(path); path != "." && !watched[path] {
+			watched[path], all[filepath.Dir(path)] = true, true
+		}
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.busy[dir] = now
-	return true
-}
-
-// watch makes the kernel watch the directories that decide the content of a path list now. If they change in the
-// meantime, it calls wakeRun. It returns the first error that leaves a directory unwatched.
-func (n *notifier) watch(paths []string) error {
-	all := findWatchDirs(paths)
-	before := n.dirs.Swap(&all)
-	for dir := range *before {
-		if all[dir] == nil {
+	n.watched.Store(&watched)
+	for dir := range n.tried {
+		if !all[dir] {
 			_ = n.Remove(dir) // the kernel may have done so already
-			delete(n.denied, dir)
+			delete(n.tried, dir)
 		}
 	}
 	var failed error
@@ -141,41 +115,23 @@ func (n *notifier) watch(paths []string) error {
 			failed = &fs.PathError{Op: "watch", Path: dir, Err: err}
 		}
 	}
-	if !reflect.DeepEqual(findWatchDirs(paths), all) {
-		n.wakeRun()
-	}
 	return failed
 }
 
-// addDir makes the kernel watch a directory, also one that is watched already: another directory may have its path now.
-// If that is denied, it does not try again before another directory is there, or its mode has changed: each denial by
-// SELinux is a record in the audit log.
-//
-// A busy directory is watched again after slowPoll, and remains an error for fastPoll more, to see if it is still busy.
+// addDir makes the kernel watch a directory, once while its path leads to the same one with the same mode, because
+// each denial by SELinux is a record in the audit log. It tries again after an error of another kind.
 func (n *notifier) addDir(dir string) error {
-	n.mu.Lock()
-	since, busy := n.busy[dir]
-	age := time.Since(since)
-	if busy && age >= slowPoll+fastPoll {
-		delete(n.busy, dir)
-		busy = false
+	last := n.tried[dir]
+	info, err := os.Stat(dir)
+	if err != nil {
+		delete(n.tried, dir)
+		return err
 	}
-	n.mu.Unlock()
-	if busy && age < slowPoll {
-		_ = n.Remove(dir) // it may be removed already
-		return errBusy
+	if last.info != nil && os.SameFile(last.info, info) && last.info.Mode() == info.Mode() &&
+		(last.err == nil || errors.Is(last.err, fs.ErrPermission)) {
+		return last.err
 	}
-	info, statErr := os.Stat(dir)
-	if was, ok := n.denied[dir]; ok && statErr == nil && os.SameFile(was.info, info) && was.info.Mode() == info.Mode() {
-		return was.err
-	}
-	delete(n.denied, dir)
-	err := n.Add(dir)
-	if statErr == nil && errors.Is(err, fs.ErrPermission) {
-		n.denied[dir] = denial{err, info}
-	}
-	if err == nil && busy {
-		return errBusy
-	}
+	err = n.Add(dir)
+	n.tried[dir] = attempt{info, err}
 	return err
 }

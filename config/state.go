@@ -16,19 +16,21 @@ type fileState struct {
 	digest    [sha256.Size]byte // of everything else, and of the problems with files as a whole
 	own       [sha256.Size]byte // the same without entries of other users, who may change them all the time
 	sources   map[string]Source // by Path in printable form
+	dirs      []string          // the directories that were read
 	transient bool              // something could not be read for a reason that ends without an event
 }
 
-// scanFiles returns the state that Load would find now for the user of this process.
-func scanFiles(paths []string) fileState {
+// scanFiles returns the state that Load would find now for the user of this process. With stampFiles the state has
+// sizes, times and inodes in place of contents.
+func scanFiles(paths []string, depth loadDepth) fileState {
 	l := newLoader(LoadOptions{AgentUser: os.Geteuid()})
-	l.scanning = true
+	l.depth = depth
 	l.loadPaths(paths)
 	return l.out.state()
 }
 
 func (l *Loaded) state() fileState {
-	s := fileState{sources: make(map[string]Source, len(l.Sources))}
+	s := fileState{sources: make(map[string]Source, len(l.Sources)), dirs: l.dirs}
 	digest, own := sha256.New(), sha256.New()
 	digests := func(err error) io.Writer {
 		if errors.Is(err, errOtherOwner) || errors.Is(err, errMoreOthers) {

@@ -2,6 +2,8 @@ package config
 
 import (
 	"context"
+	"crypto/sha256"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,17 +23,12 @@ const (
 	settleTime  = 750 * time.Millisecond
 	settleLimit = 10 * time.Second
 
-	// slowPoll is the time between polls while the kernel reports changes. It does not report all: not those of other
-	// hosts, nor a file system that is mounted over a directory.
-	slowPoll = time.Minute
+	// pollInterval is the time between comparisons by size, time and inode. The kernel does not report what other hosts
+	// do, a target of a link, a file that is mounted, or a directory that takes the place of a listed one.
+	pollInterval = 10 * time.Second
 
-	// fastPoll is the time between polls while the kernel does not report all changes: a limit of it is reached, it denies
-	// that, or a directory above is too busy.
-	fastPoll = 10 * time.Second
-
-	// A directory above the files is not watched for slowPoll after busyEvents events within fastPoll that did not matter.
-	// An event costs some 40 us of CPU.
-	busyEvents = 100
+	// readInterval is the time between comparisons by content, for changes that leave size, time and inode as they are.
+	readInterval = time.Minute
 
 	// retryPoll is the time until files are read again after a transient error.
 	retryPoll = time.Second
@@ -51,11 +48,13 @@ type Watcher struct {
 
 	// The fields below belong to Run.
 	notifier         *notifier
-	candidate        fileState // the last state that differs from loaded and is not announced
-	candidateSince   time.Time // when candidate was first found
-	changedSince     time.Time // when the files began to differ; zero: they do not
-	pollReasonLogged bool      // pollReason has been logged
-	pollReason       string    // why the poll is fast; "": the kernel reports all changes
+	stamp            [sha256.Size]byte // digest of sizes, times and inodes when the contents were last read
+	readDue          time.Time         // when the contents are read again, whatever the stamp is
+	candidate        fileState         // the last state that differs from loaded and is not announced
+	candidateSince   time.Time         // when candidate was first found
+	changedSince     time.Time         // when the files began to differ; zero: they do not
+	pollReasonLogged bool              // pollReason has been logged
+	pollReason       string            // why the kernel does not report all changes; "": it does
 }
 
 // NewWatcher returns a watcher of a path list as Load takes it. It opens nothing before Run.
@@ -92,7 +91,7 @@ func (w *Watcher) wakeRun() { wait.Signal(w.wake) }
 // RecordLoad. It returns when ctx ends. changed must not wait. Run does not call it again for the same content before
 // RecordLoad.
 //
-// Each comparison reads all files: once for each burst of events that concern them, and at each poll.
+// It reads all files once for each burst of events, when a poll finds another size, time or inode, and each minute.
 func (w *Watcher) Run(ctx context.Context, changed func()) {
 	defer w.closeNotifier()
 	timer := time.NewTimer(0)
@@ -109,23 +108,41 @@ func (w *Watcher) Run(ctx context.Context, changed func()) {
 			}
 			timer.Reset(min(quietTime, since.Add(delayLimit).Sub(now)))
 		case <-timer.C:
-			stable := time.Duration(0)
-			if since.IsZero() { // a poll: no quiet time has passed before it
-				stable = quietTime
-			}
+			isPoll := since.IsZero()
 			since = time.Time{}
-			timer.Reset(w.compareFiles(stable, changed))
+			timer.Reset(w.compareFiles(isPoll, changed))
 		}
 	}
 }
 
-// compareFiles compares the files with the last load, and announces a change that has been the same for the time
-// stable. It returns the time until the next comparison if nothing happens.
-func (w *Watcher) compareFiles(stable time.Duration, changed func()) time.Duration {
-	poll := w.watchFiles()
-	now, files := time.Now(), scanFiles(w.paths)
+// compareFiles reads the contents if they are due, or a poll finds another stamp, or there was an event. It returns
+// the time until the next comparison if nothing happens.
+func (w *Watcher) compareFiles(isPoll bool, changed func()) time.Duration {
+	now, stamps := time.Now(), scanFiles(w.paths, stampFiles)
+	w.watchDirs(stamps.dirs)
+	if isPoll && stamps.digest == w.stamp && now.Before(w.readDue) {
+		return min(pollInterval, w.readDue.Sub(now))
+	}
+	w.stamp = stamps.digest
+	stable := time.Duration(0)
+	if isPoll { // no quiet time has passed before it
+		stable = quietTime
+	}
+	files := scanFiles(w.paths, readFiles)
+	if !slices.Equal(files.dirs, stamps.dirs) {
+		w.wakeRun()
+	}
+	wait := w.compareContents(files, stable, changed)
+	w.readDue = now.Add(wait)
+	return min(pollInterval, wait)
+}
+
+// compareContents compares the files with the last load, and announces a change that has been the same for the time
+// stable. It returns the time until the contents are read again.
+func (w *Watcher) compareContents(files fileState, stable time.Duration, changed func()) time.Duration {
+	now, next := time.Now(), readInterval
 	if files.transient {
-		poll = min(poll, retryPoll)
+		next = retryPoll
 	}
 
 	w.mu.Lock()
@@ -136,7 +153,7 @@ func (w *Watcher) compareFiles(stable time.Duration, changed func()) time.Durati
 	w.mu.Unlock()
 	if files.digest == served.digest || pending != nil && files.digest == pending.digest {
 		w.changedSince = time.Time{}
-		return poll
+		return next
 	}
 
 	first := w.changedSince.IsZero()
@@ -150,30 +167,26 @@ func (w *Watcher) compareFiles(stable time.Duration, changed func()) time.Durati
 		stable = settleTime
 	}
 	if age := now.Sub(w.candidateSince); age < stable && now.Sub(w.changedSince) < settleLimit {
-		return min(stable-age, poll)
+		return min(stable-age, next)
 	}
 	w.changedSince = time.Time{}
 	w.mu.Lock()
 	w.announced = &files
 	w.mu.Unlock()
 	changed()
-	return poll
+	return next
 }
 
-// watchFiles makes the kernel report changes as far as it can, and returns the time between polls.
-func (w *Watcher) watchFiles() time.Duration {
+// watchDirs makes the kernel report changes in the directories and of the listed files as far as it can.
+func (w *Watcher) watchDirs(dirs []string) {
 	err := w.openNotifier()
 	if err == nil {
-		err = w.notifier.watch(w.paths)
+		err = w.notifier.watch(w.paths, dirs)
 	}
 	w.logPollReason(err)
-	if err != nil {
-		return fastPoll
-	}
-	return slowPoll
 }
 
-// logPollReason logs why the files are polled often, when that changes.
+// logPollReason logs why the kernel does not report all changes, when that changes.
 func (w *Watcher) logPollReason(why error) {
 	reason := ""
 	if why != nil {
@@ -187,7 +200,7 @@ func (w *Watcher) logPollReason(why error) {
 		w.log.Info("the kernel reports changes of definition files")
 		return
 	}
-	w.log.WithFields(logrus.Fields{"reason": why, "interval": fastPoll}).
+	w.log.WithFields(logrus.Fields{"reason": why, "interval": pollInterval}).
 		Warn("the kernel does not report all changes of definition files, polling them")
 }
 
