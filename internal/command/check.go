@@ -10,7 +10,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
@@ -184,12 +183,6 @@ func (c *checkRun) problems(ctx context.Context, h *lintHost, all bool) []*confi
 			p.Severity, p.Code = config.Note, definitions.CodeUnknown
 		}
 		found = append(found, p)
-		if h != nil && absent {
-			age := time.Since(c.Modified[file])
-			if more := rememberedProblem(p, f.Definition.Text, h.identities, age); more != nil {
-				found = append(found, more)
-			}
-		}
 	}
 	for file, defs := range waiting {
 		found = append(found, waitingProblem(file, defs,

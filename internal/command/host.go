@@ -5,8 +5,6 @@ import (
 	"errors"
 
 	"pmdaderived/internal/collector"
-	"pmdaderived/internal/commandline"
-	"pmdaderived/internal/identity"
 	"pmdaderived/internal/operand"
 	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
@@ -16,9 +14,8 @@ import (
 // for more. Metadata that pmcd does not return is unknown.
 type lintHost struct {
 	*collector.Collector
-	ctx        context.Context //nolint:containedctx // lives as long as one run of check
-	catalog    *operand.Catalog
-	identities map[string]identity.SavedMetric // saved by the agent of this host; nil: not known
+	ctx     context.Context //nolint:containedctx // lives as long as one run of check
+	catalog *operand.Catalog
 
 	instances map[pdu.InDom][]string
 }
@@ -41,9 +38,6 @@ func (t *invocation) lookUpOperands(ctx context.Context, c *checkRun) (*lintHost
 	if h.catalog, err = session.LookUp(ctx, conn.Metrics, c.All, names...); err != nil {
 		h.Close()
 		return nil, err
-	}
-	if !t.pmcdGiven && conn.Archive == nil { // otherwise it may be about another host
-		h.identities, _ = identity.ReadMetrics(commandline.StateFile(t.conf)) // optional
 	}
 	return h, nil
 }

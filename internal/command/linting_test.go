@@ -8,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -239,28 +238,3 @@ func unavailable(t *testing.T) error {
 type refusing struct{}
 
 func (refusing) Desc(string) (pdu.Desc, error) { return pdu.Desc{}, pdu.ErrAppVersion }
-
-// The agent's state file tells whether a metric has ever been served, or its agent is only missing now.
-func TestCheckRemembers(t *testing.T) {
-	s := newSite(t)
-	writeFile(t, commandline.StateFile(config.PCPConf{VarDir: s.dir}), `{"version": 1, "domain": 510, "next": 3, "metrics": {
-		"never": {"pmid": "510.1.0"},
-		"gone": {"pmid": "510.1.1", "expression": "no.such.metric", "descriptor": {"type": 1, "semantics": 4, "units": "00000000", "indom": "PM_INDOM_NULL"}},
-		"edited": {"pmid": "510.1.2", "expression": "1", "descriptor": {"type": 1, "semantics": 4, "units": "00000000", "indom": "PM_INDOM_NULL"}}
-	}}`)
-	path := s.file("site.conf", "never = no.such.metric\ngone = no.such.metric\nedited = no.such.metric\nnew = "+
-		"no.such.metric\n")
-	out := s.succeeds("check", "--ignore=unknown-operand,same-expression,operand-gone", path)
-	assert.Empty(t, out, "the agent has had no time")
-
-	past := time.Now().Add(-2 * minFileAge)
-	require.NoError(t, os.Chtimes(path, past, past))
-	out = s.succeeds("check", "--ignore=unknown-operand,same-expression", path)
-	assert.Equal(t, path+":1:9: warning: the agent of this host has never been able to serve never "+
-		"[never-served]\nnever = no.such.metric\n        ^\n"+
-		path+":2:8: note: gone has been served on this host: the agent of an operand may be missing "+
-		"[operand-gone]\ngone = no.such.metric\n       ^\n", out)
-
-	out, _, _ = s.run("check", "--pmcd=unix:"+s.pmcd, "--ignore=unknown-operand,same-expression", path)
-	assert.Empty(t, out, "the pmcd of another host, perhaps")
-}

@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
 	"pmdaderived/internal/definitions"
-	"pmdaderived/internal/identity"
 	"pmdaderived/internal/lint"
 	"pmdaderived/internal/plural"
 	"pmdaderived/internal/served"
@@ -20,9 +18,6 @@ const (
 	codeNoCode   = "unknown-code"
 	codeReplaced = "replaced-definition"
 	codeWaiting  = "shipped-unbound"
-
-	codeNeverServed = "never-served"
-	codeOperandGone = "operand-gone"
 )
 
 // fileCodes returns the codes of warnings and notes about files, most of which package config finds.
@@ -43,8 +38,7 @@ func unboundCodes() []string { return []string{definitions.CodeUnknown, definiti
 // errors that depend on the host.
 func warningCodes() []string {
 	codes := slices.Concat(fileCodes(), unboundCodes(), []string{
-		codeNeverServed, codeOperandGone, codeWaiting,
-		definitions.CodeUnclosed, definitions.CodeNoFunction, definitions.CodeHint,
+		codeWaiting, definitions.CodeUnclosed, definitions.CodeNoFunction, definitions.CodeHint,
 	})
 	for _, c := range lint.Codes() {
 		codes = append(codes, string(c))
@@ -111,30 +105,6 @@ func unknownCodes(defs []*config.Definition) []*config.Problem {
 		}
 	}
 	return found
-}
-
-// minFileAge is the age of a file from which on never having been served means something.
-const minFileAge = 10 * time.Minute
-
-// rememberedProblem returns a note or warning for a definition that lacks an operand: whether the agent of this host
-// has ever served it. It returns nil if the agent does not know. age is that of the file.
-func rememberedProblem(
-	p *config.Problem, text string, agents map[string]identity.SavedMetric, age time.Duration,
-) *config.Problem {
-	known, ok := agents[p.Name]
-	if !ok || known.Bound && known.Text != text || !known.Bound && age < minFileAge {
-		return nil
-	}
-	more := *p
-	more.Err = nil
-	if known.Bound {
-		more.Severity, more.Code = config.Note, codeOperandGone
-		more.Msg = p.Name + " has been served on this host: the agent of an operand may be missing"
-	} else {
-		more.Severity, more.Code = config.Warning, codeNeverServed
-		more.Msg = "the agent of this host has never been able to serve " + p.Name
-	}
-	return &more
 }
 
 // waitingProblem returns the note that some definitions of a file wait for metrics, which are absent or masked.

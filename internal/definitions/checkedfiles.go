@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"pmdaderived/config"
 	"pmdaderived/derived/syntax"
@@ -15,15 +14,14 @@ import (
 // CheckedFiles has all definitions that the agent would read, and says which of their files are to be checked.
 type CheckedFiles struct {
 	Parsed
-	asked         map[string]bool      // files to check, and directories that could not be read; nil: all
-	named         map[string]bool      // files that operands name themselves, by real path
-	drafts        map[string]bool      // files to check that the agent does not read
-	Shipped       map[string]bool      // files in directories of PCP and the agent
-	readByClients map[string]bool      // files that clients read themselves
-	version       string               // of PCP; "": not known
-	Portable      bool                 // all definitions are for clients, too
-	Modified      map[string]time.Time // by file
-	fileProblems  []*config.Problem    // of whole files and directories, besides Loaded.Problems
+	asked         map[string]bool   // files to check, and directories that could not be read; nil: all
+	named         map[string]bool   // files that operands name themselves, by real path
+	drafts        map[string]bool   // files to check that the agent does not read
+	Shipped       map[string]bool   // files in directories of PCP and the agent
+	readByClients map[string]bool   // files that clients read themselves
+	version       string            // of PCP; "": not known
+	Portable      bool              // all definitions are for clients, too
+	fileProblems  []*config.Problem // of whole files and directories, besides Loaded.Problems
 }
 
 // ReadChecked reads the files and directories that operands name, without operands all that the agent reads. A file
@@ -33,7 +31,6 @@ type CheckedFiles struct {
 func ReadChecked(r Reader, operands []string, offline bool, spooled string) CheckedFiles {
 	c := CheckedFiles{
 		Shipped: map[string]bool{}, readByClients: map[string]bool{}, version: r.Conf.Version,
-		Modified: map[string]time.Time{},
 	}
 	around := r.Paths
 	if around == nil {
@@ -63,9 +60,6 @@ func ReadChecked(r Reader, operands []string, offline bool, spooled string) Chec
 		if len(around) == 0 { // what the files mask is not read
 			c.Problems = slices.DeleteFunc(c.Problems, func(p *config.Problem) bool { return p.Code == "masks-nothing" })
 		}
-	}
-	for _, s := range c.Sources {
-		c.Modified[s.Path] = s.ModTime
 	}
 	return c
 }
