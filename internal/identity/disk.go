@@ -7,13 +7,11 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-
-	"pmdaderived/internal/regular"
 )
 
 // disk has the file operations of replaceFile. Tests have one that loses its power.
 type disk interface {
-	// create makes a new file in a folder, as os.CreateTemp does, but readable by everyone, and locks it.
+	// create makes a new file in a folder, as os.CreateTemp does, but readable by everyone.
 	create(dir, pattern string) (diskFile, error)
 	rename(from, to string) error
 	remove(path string) error
@@ -47,14 +45,15 @@ func replaceFile(d disk, path string, write func(io.Writer) error) error {
 	if err != nil {
 		return errors.Join(err, d.remove(tmp.Name()), tmp.Close())
 	}
-	return errors.Join(tmp.Close(), d.syncDir(dir)) // close unlocks it, so only after rename
+	return errors.Join(tmp.Close(), d.syncDir(dir))
 }
 
 // leftoverPrefix returns the beginning of the names of temporary files for a path. Digits follow it.
 func leftoverPrefix(path string) string { return "." + filepath.Base(path) + "." }
 
-// removeLeftovers removes the temporary files of processes that were killed. A running process has its file locked. A
-// file that cannot be removed stays, and does no harm.
+// removeLeftovers removes the temporary files of processes that were killed. If another
+// agent is writing the file now, its write fails, and it tries again. A file that cannot be removed stays, and does no
+// harm.
 func removeLeftovers(path string) {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
@@ -65,20 +64,9 @@ func removeLeftovers(path string) {
 		if !ok || digits == "" || strings.Trim(digits, "0123456789") != "" || !e.Type().IsRegular() {
 			continue
 		}
-		name := filepath.Join(filepath.Dir(path), e.Name())
-		f, err := regular.Open(name, os.O_WRONLY|syscall.O_NOFOLLOW)
-		if err != nil {
-			continue
-		}
-		if lock(f) == nil {
-			_ = os.Remove(name)
-		}
-		_ = f.Close()
+		_ = os.Remove(filepath.Join(filepath.Dir(path), e.Name()))
 	}
 }
-
-// lock locks a file until it is closed or the process ends.
-func lock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
 
 // osDisk is the file system of the machine.
 type osDisk struct{}
@@ -88,7 +76,6 @@ func (osDisk) create(dir, pattern string) (diskFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = lock(f) // without locks, an agent that starts now may remove the file, and this write fails
 	if err := f.Chmod(0o644); err != nil {
 		return nil, errors.Join(err, os.Remove(f.Name()), f.Close())
 	}

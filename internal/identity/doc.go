@@ -1,9 +1,9 @@
 // Package identity gives out PMIDs for derived metrics and numbers for the agent's own instances and instance domains,
 // and keeps them in the state file, because archives and running tools remember them.
 //
-//	Load ──► Registry ◄── PMID, Bind, FileNumbers      one owner: package reload; no lock, no goroutine
+//	Load ──► Registry ◄── PMID, Bind, GroupInDom       one owner: package reload; no lock, no goroutine
 //	             │
-//	            Save ──► state file ◄── ReadMetrics, LoadReadOnly      any program, while the agent runs
+//	            Save ──► state file ◄── LoadReadOnly      any program, while the agent runs
 //
 // # What is promised
 //
@@ -15,26 +15,26 @@
 //     The position in this order is also the definition's number in the domain of definitions.
 //   - An instance domain of groups stands for one domain of operands and one label, for ever. The numbers of groups are
 //     hashes of their names, and not kept.
-//   - The number of a file is never that of another one. Files that are gone are forgotten if they are many.
+//   - The number of a file is a hash of its path, as that of a group is of its name, and not kept.
 //
 // # When it must be saved
 //
 //	change of the state                                                      Save must be called
 //	none                                                                     never: it would do nothing
-//	an expression, or files that are forgotten                               at some time
-//	a PMID, its metadata, a domain of groups, or the number of a file        before a client sees it (MustSave)
+//	an expression                                                            at some time
+//	a PMID, its metadata, or a domain of groups                              before a client sees it (MustSave)
 //
 // # How it is written
 //
 // A new file is written beside the old one and takes its name, so that a whole one exists at every instant:
 //
 //	step                                  the folder has, if the machine stops then
-//	create .NAME.DIGITS, locked           the old state, and a leftover
+//	create .NAME.DIGITS                   the old state, and a leftover
 //	write, sync                           the old state, and a leftover
 //	rename to NAME                        the old or the new state
 //	sync the folder                       the new state
 //
-// Load removes leftovers that no process has locked. It moves a state file that cannot be used to NAME.damaged. A file that
+// Load removes leftovers. It moves a state file that cannot be used to NAME.damaged. A file that
 // cannot be read or moved stays, and is never written over.
 //
 // # The state file
@@ -53,8 +53,6 @@
 //				"former": [{"pmid": "510.1.0", "descriptor": …}]
 //			}
 //		},
-//		"files": {"/etc/pcp/derived/site.conf": 0},           numbers in the domain of files
-//		"nextFile": 1,
 //		"groups": {
 //			"510.64": {"of": "60.1", "label": "kind"}
 //		},

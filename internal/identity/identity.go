@@ -2,7 +2,6 @@ package identity
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"pmdaderived/pdu"
@@ -13,9 +12,6 @@ const (
 	perCluster   = pdu.MaxItem + 1
 	maxPMIDs     = (pdu.MaxCluster + 1 - firstCluster) * perCluster
 
-	// maxFiles limits the remembered files that do not exist any more.
-	maxFiles = 10000
-
 	// maxFormer limits the former PMIDs of a name. An agent of operands may change its metadata again and again.
 	maxFormer = 16
 )
@@ -23,7 +19,7 @@ const (
 // errUsedUp is returned when every PMID of the domain has been given out.
 var errUsedUp = fmt.Errorf("all %d metric identifiers of the domain have been used", maxPMIDs)
 
-// Registry has the identities of names, files and instance domains of groups. It belongs to one goroutine.
+// Registry has the identities of names and instance domains of groups. It belongs to one goroutine.
 type Registry struct {
 	state    state
 	path     string // "": the registry is never saved
@@ -122,28 +118,3 @@ func (r *Registry) Desc(name, text string) (pdu.Desc, bool) {
 // Former returns the descriptors of the former PMIDs of a name, as far as they are remembered, in the order in which
 // the name gave them up.
 func (r *Registry) Former(name string) []pdu.Desc { return r.state.Metrics[name].former() }
-
-// FileNumbers returns the numbers of all existing files, by index. It gives out new ones to new files. If many files
-// are remembered, it forgets those that are not in paths.
-func (r *Registry) FileNumbers(paths []string) []pdu.Inst {
-	if len(r.state.Files) >= len(paths)+maxFiles {
-		now := make(map[string]bool, len(paths))
-		for _, path := range paths {
-			now[path] = true
-		}
-		maps.DeleteFunc(r.state.Files, func(path string, _ pdu.Inst) bool { return !now[path] })
-		r.changed = true
-	}
-	numbers := make([]pdu.Inst, len(paths))
-	for i, path := range paths {
-		n, ok := r.state.Files[path]
-		if !ok {
-			n = r.state.NextFile
-			r.state.NextFile++
-			r.state.Files[path] = n
-			r.changed, r.mustSave = true, true
-		}
-		numbers[i] = n
-	}
-	return numbers
-}

@@ -227,11 +227,7 @@ const good = `{
 		"c": {
 			"pmid": "510.1.1"
 		}
-	},
-	"files": {
-		"/etc/a.conf": 0
-	},
-	"nextFile": 1
+	}
 }
 `
 
@@ -243,20 +239,20 @@ func TestStateFile(t *testing.T) {
 	bind(t, r, "a.b", "x", former)
 	pmid(t, r, "c")
 	bind(t, r, "a.b", "x > 1", testDesc)
-	r.FileNumbers([]string{"/etc/a.conf"})
 	require.NoError(t, r.Save())
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	assert.JSONEq(t, good, string(text))
 	assert.Equal(t, r.state, load(t, path).state)
 
-	all, err := ReadMetrics(path)
+	old := strings.Replace(good, `"metrics"`, `"files": {"/a": 0, "/b": 0}, "nextFile": 1, "metrics"`, 1)
+	require.NoError(t, os.WriteFile(path, []byte(old), 0o600))
+	upgraded := load(t, path)
+	bind(t, upgraded, "a.b", "x > 2", testDesc)
+	require.NoError(t, upgraded.Save())
+	text, err = os.ReadFile(path)
 	require.NoError(t, err)
-	now := testDesc
-	now.PMID = pdu.NewPMID(testDomain, 1, 2)
-	assert.Equal(t, map[string]SavedMetric{
-		"a.b": {Bound: true, Text: "x > 1", Desc: now}, "c": {},
-	}, all)
+	assert.JSONEq(t, strings.Replace(good, `x \u003e 1`, `x \u003e 2`, 1), string(text), "of an older agent")
 }
 
 // A state file that cannot be used is set aside, and neither written over nor fatal. LoadReadOnly leaves it where it
@@ -279,14 +275,13 @@ func TestUnusableStateFile(t *testing.T) {
 		{"metric in our own cluster", change("510.1.1", "510.0.1"), "never assigned"},
 		{"two metrics with one PMID", change("510.1.1", "510.1.2"), "have the same PMID"},
 		{"a former PMID of two metrics", change("510.1.0", "510.1.1"), "have the same PMID"},
-		{"two files with one number", change(`"/etc/a.conf": 0`, `"/a": 0, "/b": 0`), "have the same number"},
 		{"units that are no number", change("1f013000", "Kbyte"), `units "Kbyte"`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			path := stateFile(t)
 			require.NoError(t, os.WriteFile(path, []byte(row.text), 0o600))
 			if row.name != "another domain" {
-				_, err := ReadMetrics(path)
+				_, err := LoadReadOnly(path)
 				require.ErrorContains(t, err, row.reason)
 				assert.FileExists(t, path)
 			}
@@ -304,7 +299,7 @@ func TestUnusableStateFile(t *testing.T) {
 			saved(t, r)
 		})
 	}
-	_, err := ReadMetrics(stateFile(t))
+	_, err := LoadReadOnly(stateFile(t))
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
@@ -380,23 +375,16 @@ func TestSaveThatFailsIsTriedAgain(t *testing.T) {
 	assert.Equal(t, want, pmid(t, saved(t, r), "m"))
 }
 
-// Missing files are forgotten if there are many of them. An existing file never is, and no number is used twice.
+// A file has the same number in any company, and no two files have one.
 func TestFileNumbers(t *testing.T) {
-	r := load(t, "")
-	given := make(map[pdu.Inst]bool)
-	for i := range 3 * maxFiles / 1000 {
-		paths := make([]string, 1000)
-		for k := range paths {
-			paths[k] = strconv.Itoa(1000*i + k)
-		}
-		numbers := r.FileNumbers(paths)
-		assert.Equal(t, numbers, r.FileNumbers(paths))
-		for _, n := range numbers {
-			assert.False(t, given[n])
-			given[n] = true
-		}
-	}
-	assert.LessOrEqual(t, len(r.state.Files), maxFiles+2000)
+	paths := []string{"/etc/b.conf", "/etc/a.conf", "/etc/b.conf"}
+	numbers := FileNumbers(paths)
+	assert.Equal(t, numbers[0], numbers[2])
+	assert.NotEqual(t, numbers[0], numbers[1])
+	assert.Equal(t, numbers[1:2], FileNumbers(paths[1:2]))
+	const first, second = "costarring", "liquid" // they have the same hash
+	alone := FileNumbers([]string{second})[0]
+	assert.Equal(t, []pdu.Inst{alone + 1, alone}, FileNumbers([]string{second, first}))
 }
 
 // Whatever the file has, Load does not panic, and PMID returns PMIDs of the agent's domain only.

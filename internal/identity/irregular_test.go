@@ -34,7 +34,7 @@ func TestStateThatIsNoFile(t *testing.T) {
 		assert.True(t, os.SameFile(before, after), path)
 		_, err = os.Lstat(path + ".damaged")
 		require.ErrorIs(t, err, fs.ErrNotExist)
-		_, err = ReadMetrics(path)
+		_, err = LoadReadOnly(path)
 		require.ErrorIs(t, err, regular.ErrNotRegular)
 	}
 }

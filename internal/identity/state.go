@@ -22,14 +22,12 @@ const (
 	maxAside = 100
 )
 
-// state is the content of the state file.
+// state is the content of the state file. Older files also have numbers of definition files, which are ignored.
 type state struct {
-	Version  int                 `json:"version"`
-	Domain   int                 `json:"domain"`
-	Next     int                 `json:"next"` // number of PMIDs given out, retired ones included
-	Metrics  map[string]metric   `json:"metrics"`
-	Files    map[string]pdu.Inst `json:"files,omitempty"`
-	NextFile pdu.Inst            `json:"nextFile,omitempty"`
+	Version int               `json:"version"`
+	Domain  int               `json:"domain"`
+	Next    int               `json:"next"` // number of PMIDs given out, retired ones included
+	Metrics map[string]metric `json:"metrics"`
 
 	Groups     map[pdu.InDom]GroupDomain `json:"groups,omitempty"`
 	NextGroups int                       `json:"nextGroups,omitempty"` // serial of the next instance domain
@@ -130,13 +128,6 @@ func (s *state) check() error {
 			}
 		}
 	}
-	numbers := make(map[pdu.Inst]string, len(s.Files))
-	for path, n := range s.Files {
-		if other, ok := numbers[n]; ok || n < 0 {
-			return fmt.Errorf("files %s and %s have the same number", other, path)
-		}
-		numbers[n] = path
-	}
 	return s.checkGroups()
 }
 
@@ -160,12 +151,6 @@ func decode(text []byte) (state, error) {
 func (s *state) fillDefaults() {
 	if s.Metrics == nil {
 		s.Metrics = make(map[string]metric)
-	}
-	if s.Files == nil {
-		s.Files = make(map[string]pdu.Inst)
-	}
-	for _, n := range s.Files {
-		s.NextFile = max(s.NextFile, n+1)
 	}
 	if s.Groups == nil {
 		s.Groups = make(map[pdu.InDom]GroupDomain)
@@ -285,32 +270,4 @@ func (r *Registry) Save() error {
 	}
 	r.changed, r.mustSave = false, false
 	return nil
-}
-
-// SavedMetric is the entry of a definition's name in a state file.
-type SavedMetric struct {
-	Bound bool     // it has been served
-	Text  string   // the expression of the last binding
-	Desc  pdu.Desc // the descriptor of the last binding
-}
-
-// ReadMetrics returns the definitions in a state file, by name. It changes nothing. The agent may run.
-func ReadMetrics(path string) (map[string]SavedMetric, error) {
-	text, err := regular.Read(path, maxStateBytes+1) // one more than decode accepts
-	if err != nil {
-		return nil, err
-	}
-	s, err := decode(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	all := make(map[string]SavedMetric, len(s.Metrics))
-	for name, m := range s.Metrics {
-		known := SavedMetric{Bound: m.Desc != nil, Text: m.Text}
-		if m.Desc != nil {
-			known.Desc = m.Desc.desc(m.PMID)
-		}
-		all[name] = known
-	}
-	return all, nil
 }

@@ -306,7 +306,7 @@ func (b *builder) assignFileNumbers() {
 	for i, f := range b.snapshot.Files {
 		paths[i] = f.Path
 	}
-	for i, inst := range b.IDs.FileNumbers(paths) {
+	for i, inst := range identity.FileNumbers(paths) {
 		b.snapshot.Files[i].Inst = inst
 	}
 }
