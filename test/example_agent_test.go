@@ -15,6 +15,8 @@ import (
 	"pmdaderived/test/pmcdtest"
 )
 
+const exampleAgent = "../pmda/examples/dice"
+
 // buildExampleAgent returns the path of the program in the folder.
 func buildExampleAgent(t *testing.T, dir string) string {
 	t.Helper()
