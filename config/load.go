@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"pmdaderived/internal/printable"
 	"pmdaderived/internal/regular"
 )
 
@@ -348,7 +349,7 @@ func (l *loader) reportFile(path string, severity Severity, code string, err err
 		Pos:      Position{File: path},
 		Severity: severity,
 		Code:     code,
-		Msg:      Printable(reason.Error()),
+		Msg:      printable.Escaped(reason.Error()),
 		Path:     path,
 		Err:      err,
 	})

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"pmdaderived/internal/printable"
 )
 
 // Severity says what happened to the text that a Problem is about.
@@ -90,7 +90,7 @@ func Excerpt(source string, column int) (line, caret string) {
 	}
 
 	shown := source[from:to]
-	line, caret = strings.Map(printable, shown), Caret(shown, at-from)
+	line, caret = printable.Line(shown), Caret(shown, at-from)
 	if from > 0 {
 		line, caret = cut+line, " "+caret
 	}
@@ -134,34 +134,5 @@ func Clip(s string) string {
 	if len(s) > maxShown {
 		s = s[:maxShown] + "…"
 	}
-	return strings.Map(printable, s)
-}
-
-// Printable returns a text with everything that is not printable written as in Go, such as \n, \x1b or \xff, except
-// tabs. It is for names of files, which may have any bytes, and for messages of one line. Different texts without
-// backslashes stay different.
-func Printable(text string) string {
-	odd := func(r rune) bool { return r != '\t' && !unicode.IsPrint(r) }
-	if utf8.ValidString(text) && !strings.ContainsFunc(text, odd) {
-		return text
-	}
-	var b strings.Builder
-	for i, r := range text {
-		_, size := utf8.DecodeRuneInString(text[i:])
-		if odd(r) || r == utf8.RuneError && size == 1 {
-			quoted := strconv.Quote(text[i : i+size])
-			b.WriteString(quoted[1 : len(quoted)-1])
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-// printable replaces characters that would control a terminal or be invisible.
-func printable(r rune) rune {
-	if r != '\t' && !unicode.IsPrint(r) {
-		return unicode.ReplacementChar
-	}
-	return r
+	return printable.Line(s)
 }

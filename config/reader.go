@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"pmdaderived/internal/blank"
+	"pmdaderived/internal/printable"
 	"pmdaderived/pdu"
 )
 
@@ -250,5 +251,5 @@ func (r *reader) setPosition(l line, offset int, p *Problem) {
 	at, column := l.locate(offset)
 	p.Pos = Position{File: r.file, Line: at.number, Column: column}
 	p.Line, p.Caret = Excerpt(at.source, column)
-	p.Msg = Printable(p.Msg)
+	p.Msg = printable.Escaped(p.Msg)
 }

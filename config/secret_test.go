@@ -35,11 +35,3 @@ func TestFilesThatNotEverybodyMayRead(t *testing.T) {
 	require.NoError(t, os.Chmod("open/a", 0o600))
 	assert.NotEqual(t, before.digest, scanFiles([]string{"open/a"}, readFiles).digest, "a change of mode is a change")
 }
-
-func TestPrintable(t *testing.T) {
-	for text, want := range map[string]string{
-		"plain text\tof ö": "plain text\tof ö", "a\nb": `a\nb`, "\x1b[2J": `\x1b[2J`, "\xff\ufffd": `\xff` + "\ufffd", "\u202e": `\u202e`, "": "",
-	} {
-		assert.Equal(t, want, Printable(text))
-	}
-}

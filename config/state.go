@@ -9,6 +9,8 @@ import (
 	"os"
 	"slices"
 	"syscall"
+
+	"pmdaderived/internal/printable"
 )
 
 // fileState is the content of the files of a path list at one moment, as far as it matters to Load.
@@ -40,7 +42,7 @@ func (l *Loaded) state() fileState {
 	}
 	for _, source := range l.Sources {
 		h := digests(source.Err)
-		path := Printable(source.Path) // as it may be called already
+		path := printable.Escaped(source.Path) // as it may be called already
 		s.sources[path] = source
 		fmt.Fprintf(h, "%s\x00", path)
 		if source.Err != nil {
@@ -52,7 +54,7 @@ func (l *Loaded) state() fileState {
 	}
 	for _, p := range l.Problems {
 		if p.Path != "" {
-			fmt.Fprintf(digests(p.Err), "%s\x00%s\x00", Printable(p.Path), p.Msg)
+			fmt.Fprintf(digests(p.Err), "%s\x00%s\x00", printable.Escaped(p.Path), p.Msg)
 		}
 	}
 	digest.Sum(s.digest[:0])

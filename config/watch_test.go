@@ -24,6 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/internal/await"
+	"pmdaderived/internal/printable"
 )
 
 // watching is a watcher at work, and what it has noticed. Every change is loaded at once.
@@ -64,7 +65,7 @@ func (s *watching) start() {
 
 // load is what the agent does when it is told of a change.
 func (s *watching) load() bool {
-	loaded := LoadOptions{DisplayName: Printable}.Load(s.paths)
+	loaded := LoadOptions{DisplayName: printable.Escaped}.Load(s.paths)
 	if !s.RecordLoad(&loaded) {
 		return false
 	}

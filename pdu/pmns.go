@@ -88,6 +88,12 @@ func LegalName(name string) bool {
 	return !first
 }
 
+// AtOrBelow reports whether a name is a node of the name space, or below it.
+func AtOrBelow(name, node string) bool {
+	rest, ok := strings.CutPrefix(name, node)
+	return ok && (rest == "" || rest[0] == '.')
+}
+
 // Kind returns KindPMNSNames.
 func (m *PMNSNames) Kind() Kind { return KindPMNSNames }
 

@@ -118,15 +118,16 @@ var layers = map[string]layer{
 		modules: logging + " " + exporting,
 	},
 	"internal/agent/mmv/noconf": {never: talking},
-	"internal/agent/control":    {ours: "pdu pmda", never: pure},
+	"internal/agent/control":    {ours: "internal/printable pdu pmda", never: pure},
 	"internal/blank":            {never: pure},
 	"internal/plural":           {never: pure},
+	"internal/printable":        {never: pure},
 	"internal/wait":             {never: pure},
 	"internal/nowait":           {modules: unixCalls, never: talking},
 	"internal/regular":          {never: talking},
-	"config":                    {ours: "internal/blank internal/regular internal/wait pdu", modules: logging + " " + watching},
+	"config":                    {ours: "internal/blank internal/printable internal/regular internal/wait pdu", modules: logging + " " + watching},
 	"internal/commandline":      {ours: "config internal/timewindow pmda/pmapi", modules: parsing, never: pure},
-	"internal/definitions":      {ours: "config derived derived/syntax internal/operand internal/served pdu pmda", never: pure},
+	"internal/definitions":      {ours: "config derived derived/syntax internal/operand internal/printable internal/served pdu pmda", never: pure},
 	"internal/collector": {
 		ours: "derived derived/syntax internal/served internal/commandline internal/plural internal/replay internal/session " +
 			"internal/timewindow pdu pmda/pmapi pmda/pmapi/archive",
@@ -134,13 +135,13 @@ var layers = map[string]layer{
 	},
 	"internal/command": {
 		ours: "config derived derived/syntax internal/agent internal/identity internal/operand internal/served " +
-			"internal/collector internal/commandline internal/definitions internal/lint internal/plural internal/replay internal/session " +
+			"internal/collector internal/commandline internal/definitions internal/lint internal/plural internal/printable internal/replay internal/session " +
 			"internal/timewindow internal/unittest pdu",
 		modules: parsing, never: "os/exec net net/http log log/slog",
 	},
 	"cmd/pmdaderived": {
 		ours: "config internal/agent internal/agent/mmv internal/served internal/command internal/commandline internal/definitions " +
-			"pmda pmda/pmapi",
+			"internal/printable pmda pmda/pmapi",
 		modules: logging + " " + parsing,
 	},
 

@@ -10,6 +10,7 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/internal/definitions"
+	"pmdaderived/internal/printable"
 	"pmdaderived/internal/served"
 )
 
@@ -35,7 +36,7 @@ func newDefinitionSource(o *options, log logrus.FieldLogger) *definitionSource {
 func (s *definitionSource) load() served.Config {
 	r := definitions.Reader{
 		Paths: s.options.paths, Conf: s.options.conf, Before: s.last.Definitions,
-		Called: config.Printable, User: os.Geteuid(),
+		Called: printable.Escaped, User: os.Geteuid(),
 	}.Read()
 	if !s.watcher.RecordLoad(&r.Loaded) {
 		return s.last
@@ -95,7 +96,7 @@ func servedFiles(r *definitions.Parsed) []served.File {
 		f := served.File{Path: s.Path, Modified: s.ModTime}
 		switch {
 		case s.Err != nil:
-			f.Error = config.Printable(s.Err.Error())
+			f.Error = printable.Escaped(s.Err.Error())
 		case s.Incomplete:
 			f.Error = "not read completely"
 		}

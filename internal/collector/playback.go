@@ -116,9 +116,12 @@ func LocalZone(tz string) (*time.Location, error) {
 	return time.UTC, err
 }
 
+// TimeLayout is how times are shown.
+const TimeLayout = "2006-01-02 15:04:05.000"
+
 // FormatTime formats a time in the selected zone.
 func (p *Archive) FormatTime(t time.Time) string {
-	return t.In(p.Zone).Format("2006-01-02 15:04:05.000")
+	return t.In(p.Zone).Format(TimeLayout)
 }
 
 // sampleUntilValues takes samples, up to a limit, until all metrics have values.

@@ -12,6 +12,7 @@ import (
 	"pmdaderived/internal/collector"
 	"pmdaderived/internal/definitions"
 	"pmdaderived/internal/plural"
+	"pmdaderived/internal/printable"
 	"pmdaderived/internal/served"
 )
 
@@ -155,7 +156,7 @@ func (r report) printParts(ctx context.Context, a *query, subject subject, defs 
 	list := func(head string, listed func(i int) bool) {
 		for i, p := range parts {
 			if listed(i) {
-				r.line(head, oneLine(p.Expr.String()))
+				r.line(head, printable.Line(p.Expr.String()))
 				head = ""
 			}
 		}

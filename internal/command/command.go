@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"unicode"
 
 	"github.com/spf13/pflag"
 
@@ -285,17 +284,4 @@ func (t *invocation) pmcdOption() {
 		}
 		return pflag.NormalizedName(name)
 	})
-}
-
-// oneLine makes a text fit on one line of a terminal, without changing bytes of printable ASCII.
-func oneLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\t' || unicode.IsPrint(r):
-			return r
-		case unicode.IsSpace(r):
-			return ' '
-		}
-		return unicode.ReplacementChar
-	}, text)
 }

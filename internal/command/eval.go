@@ -15,6 +15,7 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/internal/commandline"
+	"pmdaderived/internal/printable"
 	"pmdaderived/internal/session"
 	"pmdaderived/internal/timewindow"
 	"pmdaderived/pdu"
@@ -193,7 +194,7 @@ func takeSamples(
 // printSample prints the newest sample as pminfo does.
 func (e *evaluation) printSample() {
 	for _, s := range e.metrics {
-		fmt.Fprintf(e.stdout, "\n%s\n", oneLine(s.name))
+		fmt.Fprintf(e.stdout, "\n%s\n", printable.Line(s.name))
 		v := e.session.Value(s.metric)
 		if !e.nonFinite {
 			v = v.OnlyFinite() // as the agent serves it
@@ -261,7 +262,7 @@ func valueText(v *derived.Vector, i int) string {
 	case pdu.TypeDouble:
 		return formatNumber(v.Type.Float64(v.Bits[i]), 16)
 	case pdu.TypeString:
-		return `"` + oneLine(string(v.Blobs[i])) + `"`
+		return `"` + printable.Line(string(v.Blobs[i])) + `"`
 	case pdu.TypeAggregate, pdu.TypeAggregateStatic:
 		return aggregateText(v.Blobs[i])
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/derived"
+	"pmdaderived/internal/collector"
 	"pmdaderived/internal/commandline"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi/pmapitest"
@@ -90,7 +91,7 @@ TIME2,10,20,2
 			out := s.succeeds(append(strings.Fields("eval -t 20ms "+row.options), "rate(disk.dev.total)", "hinv.ncpu")...)
 			for i := range 4 {
 				at := start.Add(time.Duration(i) * time.Second)
-				row.want = strings.NewReplacer(fmt.Sprint("TIME", i), at.Format(timeLayout),
+				row.want = strings.NewReplacer(fmt.Sprint("TIME", i), at.Format(collector.TimeLayout),
 					fmt.Sprint("JSON", i), at.Format(time.RFC3339Nano)).Replace(row.want)
 			}
 			assert.Equal(t, strings.TrimPrefix(row.want, "\n"), out)

@@ -18,6 +18,7 @@ import (
 	"pmdaderived/internal/commandline"
 	"pmdaderived/internal/definitions"
 	"pmdaderived/internal/plural"
+	"pmdaderived/internal/printable"
 	"pmdaderived/internal/served"
 	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
@@ -86,10 +87,10 @@ func runExplain(ctx context.Context, t *invocation, args []string) int {
 // showHead prints the expression and its place.
 func showHead(w io.Writer, s subject) {
 	if s.source == nil {
-		fmt.Fprintf(w, "%s\n\n", oneLine(s.text))
+		fmt.Fprintf(w, "%s\n\n", printable.Line(s.text))
 		return
 	}
-	fmt.Fprintf(w, "%s = %s\n    defined in %s\n", s.def.Name, oneLine(s.def.Text), s.source.Pos)
+	fmt.Fprintf(w, "%s = %s\n    defined in %s\n", s.def.Name, printable.Line(s.def.Text), s.source.Pos)
 	if s.def.Labels != nil {
 		fmt.Fprintf(w, "    labels %s\n", *s.def.Labels)
 	}
@@ -229,7 +230,7 @@ func (t *invocation) showGroups(ctx context.Context, a *query, s subject, m *der
 func (t *invocation) showGroupsBy(clause string, session *session.Session, each *derived.Metric, all *derived.Vector) {
 	v := session.Value(each)
 	if v.Code < 0 {
-		fmt.Fprintf(t.stdout, "%s: %v\n", oneLine(clause), v.Code)
+		fmt.Fprintf(t.stdout, "%s: %v\n", printable.Line(clause), v.Code)
 		return
 	}
 	members := uint64(0)
@@ -244,7 +245,7 @@ func (t *invocation) showGroupsBy(clause string, session *session.Session, each 
 	if len(t.archive.Paths) > 0 {
 		when = "at " + session.Time().UTC().Format(time.RFC3339)
 	}
-	fmt.Fprintf(t.stdout, "%s %s: %s, %s", oneLine(clause), when, plural.Of(v.Len(), "group"),
+	fmt.Fprintf(t.stdout, "%s %s: %s, %s", printable.Line(clause), when, plural.Of(v.Len(), "group"),
 		plural.Of(int(total), "instance"))
 	if members < total {
 		fmt.Fprintf(t.stdout, ", %d of them in no group", total-members)
@@ -325,7 +326,7 @@ func branch(stems []string, last bool) string {
 }
 
 func lineLabel(l derived.Line) string {
-	text := oneLine(l.Title)
+	text := printable.Line(l.Title)
 	if l.Name != "" {
 		text = l.Name + " = " + text
 	}

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"pmdaderived/derived"
@@ -16,6 +15,7 @@ import (
 	"pmdaderived/internal/plural"
 	"pmdaderived/internal/replay"
 	"pmdaderived/internal/served"
+	"pmdaderived/pdu"
 )
 
 // runReplay writes an archive of derived metrics, computed from another archive. It returns 1 if nothing, or not every
@@ -48,7 +48,7 @@ func runReplay(ctx context.Context, t *invocation, args []string) int {
 	}
 	if len(names) > 0 {
 		r.Wanted = func(name string) bool {
-			return slices.ContainsFunc(names, func(node string) bool { return isBelow(name, node) })
+			return slices.ContainsFunc(names, func(node string) bool { return pdu.AtOrBelow(name, node) })
 		}
 	}
 	if err := t.setIdentities(&r, identities); err != nil {
@@ -69,7 +69,7 @@ func runReplay(ctx context.Context, t *invocation, args []string) int {
 	}
 	r.In, r.Options = p.Archive, t.playerOptions(p, progress)
 	for _, name := range names {
-		if !slices.ContainsFunc(read.All, func(d served.Definition) bool { return isBelow(d.Name, name) }) {
+		if !slices.ContainsFunc(read.All, func(d served.Definition) bool { return pdu.AtOrBelow(d.Name, name) }) {
 			return t.fail(fmt.Errorf("%s is not defined", name))
 		}
 	}
@@ -93,12 +93,6 @@ func (t *invocation) setIdentities(r *replay.Recording, file string) (err error)
 		return fmt.Errorf("identities: %w", err)
 	}
 	return nil
-}
-
-// isBelow reports whether a name is a node of the name space, or below it.
-func isBelow(name, node string) bool {
-	rest, ok := strings.CutPrefix(name, node)
-	return ok && (rest == "" || rest[0] == '.')
 }
 
 // printReport prints what has been written, and what has not. identities is the file of --identities.

@@ -13,6 +13,7 @@ import (
 
 	"pmdaderived/derived"
 	"pmdaderived/internal/collector"
+	"pmdaderived/internal/printable"
 	"pmdaderived/internal/replay"
 	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
@@ -99,7 +100,7 @@ func (r *rows) inForm(form string) func(at time.Time) error {
 	return r.text
 }
 
-func (r *rows) formatTime(t time.Time) string { return t.In(r.zone).Format(timeLayout) }
+func (r *rows) formatTime(t time.Time) string { return t.In(r.zone).Format(collector.TimeLayout) }
 
 // column is an instance of a metric in the output.
 type column struct {
@@ -118,7 +119,7 @@ func (r *rows) eachValue(each func(c column, v *derived.Vector, i int)) {
 			text := errorText(v)
 			if r.played == nil && text != r.lastError[k] { // of an archive reportEmpty tells it
 				r.failed = true
-				r.complain(fmt.Errorf("%s: %s", oneLine(s.name), text))
+				r.complain(fmt.Errorf("%s: %s", printable.Line(s.name), text))
 			}
 			r.lastError[k] = text
 			continue
@@ -181,8 +182,7 @@ func (r *rows) instanceName(d pdu.InDom, id pdu.Inst) string {
 }
 
 const (
-	timeLayout = "2006-01-02 15:04:05.000"
-	timeColumn = len(timeLayout)
+	timeColumn = len(collector.TimeLayout)
 )
 
 // text prints a sample as columns. It prints a head first if there are new columns.
@@ -239,7 +239,7 @@ func (r *rows) textHead() {
 	r.widths = make([]int, len(r.columns))
 	names, instances, any := make([]string, len(r.columns)), make([]string, len(r.columns)), false
 	for i, c := range r.columns {
-		names[i], instances[i] = oneLine(r.metrics[c.metric].name), oneLine(r.instance(c))
+		names[i], instances[i] = printable.Line(r.metrics[c.metric].name), printable.Line(r.instance(c))
 		any = any || instances[i] != ""
 		r.widths[i] = max(least, utf8.RuneCountInString(names[i]), utf8.RuneCountInString(instances[i]))
 	}
@@ -376,9 +376,9 @@ func (r *rows) reportEmpty() {
 		case had:
 		case r.lastError[k] != "":
 			r.failed = true
-			r.complain(fmt.Errorf("%s has no values in this time window: %s", oneLine(r.metrics[k].name), r.lastError[k]))
+			r.complain(fmt.Errorf("%s has no values in this time window: %s", printable.Line(r.metrics[k].name), r.lastError[k]))
 		default:
-			r.complain(fmt.Errorf("%s has no values in this time window", oneLine(r.metrics[k].name)))
+			r.complain(fmt.Errorf("%s has no values in this time window", printable.Line(r.metrics[k].name)))
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"pmdaderived/internal/collector"
 	"pmdaderived/internal/commandline"
 	"pmdaderived/internal/definitions"
+	"pmdaderived/internal/printable"
 	"pmdaderived/internal/served"
 	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
@@ -128,7 +129,7 @@ func withoutSubtrees(operands []string, read *definitions.Parsed) []string {
 			continue
 		}
 		for _, name := range names {
-			if isBelow(name, node) {
+			if pdu.AtOrBelow(name, node) {
 				all = append(all, strings.TrimSuffix(operand, node)+name)
 			}
 		}
@@ -181,7 +182,7 @@ func (t *invocation) showMalformed(s subject) {
 
 // showFault prints an error in an expression of the command line.
 func (t *invocation) showFault(text string, fault error) {
-	text = oneLine(text)
+	text = printable.Line(text)
 	t.complain(fmt.Errorf("%w\n%s\n%s", fault, text,
 		config.Caret(text, min(config.Offset(fault), max(0, len(text)-1)))))
 	t.showHint(fault)

@@ -10,6 +10,7 @@ import (
 	"pmdaderived/config"
 	"pmdaderived/derived"
 	"pmdaderived/internal/operand"
+	"pmdaderived/internal/printable"
 	"pmdaderived/internal/served"
 	"pmdaderived/pdu"
 )
@@ -79,7 +80,7 @@ func (f Reader) Read() Parsed {
 			Secret:     d.Secret,
 			Explain: func(offset int, msg string) string {
 				at := place.Problem(p.Text, offset)
-				return config.Printable(msg) + "\n" + at.Pos.String() + "\n" + at.Line + "\n" + at.Caret
+				return printable.Escaped(msg) + "\n" + at.Pos.String() + "\n" + at.Line + "\n" + at.Caret
 			},
 		})
 	}

@@ -5,7 +5,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 
 	"pmdaderived/derived"
 	"pmdaderived/pdu"
@@ -128,10 +127,7 @@ func NamesIn(defs iter.Seq[*derived.Definition], own string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for d := range defs {
 			for name := range d.Names {
-				if rest, ours := strings.CutPrefix(name, own); ours && (rest == "" || rest[0] == '.') {
-					continue
-				}
-				if !yield(name) {
+				if !pdu.AtOrBelow(name, own) && !yield(name) {
 					return
 				}
 			}

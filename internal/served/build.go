@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"pmdaderived/derived"
@@ -178,7 +177,7 @@ func (b *builder) bind(defs []*Definition) *derived.Set {
 	language.GroupInDom = func(g derived.GroupDomain) pdu.InDom { return ids.GroupInDom(g.Of, g.Label) }
 	nodes := b.ProtectedNodes
 	language.Protects = func(name string) bool {
-		return slices.ContainsFunc(nodes, func(node string) bool { return isAtOrBelow(name, node) })
+		return slices.ContainsFunc(nodes, func(node string) bool { return pdu.AtOrBelow(name, node) })
 	}
 	for {
 		set := Bind(defs, catalog, language)
@@ -356,12 +355,6 @@ func (b *builder) unchanged(descs []pdu.Desc) bool {
 // DefaultProtected returns the subtrees of the PMNS that are protected unless the administrator names others. Their
 // agents show each client only what its user may see.
 func DefaultProtected() []string { return []string{"proc", "hotproc", "systemd"} }
-
-// isAtOrBelow reports whether a name is a node of the name space, or below it.
-func isAtOrBelow(name, node string) bool {
-	rest, ok := strings.CutPrefix(name, node)
-	return ok && (rest == "" || rest[0] == '.')
-}
 
 // collectRetired sets Retired: the descriptors of former PMIDs of definitions that still exist.
 func (b *builder) collectRetired() {

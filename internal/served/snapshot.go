@@ -172,11 +172,10 @@ func (s *Snapshot) Under(node string) iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
 		first, _ := s.position(short)
 		for _, m := range s.Entries[first:] {
-			rest, ok := strings.CutPrefix(m.Def.Name, short)
-			if !ok {
+			if !strings.HasPrefix(m.Def.Name, short) {
 				return
 			}
-			if (short == "" || rest == "" || rest[0] == '.') && !yield(m) {
+			if (short == "" || pdu.AtOrBelow(m.Def.Name, short)) && !yield(m) {
 				return
 			}
 		}

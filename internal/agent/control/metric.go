@@ -3,12 +3,10 @@ package control
 import (
 	"iter"
 	"math"
-	"strconv"
 	"sync/atomic"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
+	"pmdaderived/internal/printable"
 	"pmdaderived/pdu"
 )
 
@@ -69,31 +67,9 @@ func (v *Values) number(inst pdu.Inst, n uint64) {
 func (v *Values) text(inst pdu.Inst, s string) {
 	if v.selected.Includes(inst) {
 		start := len(v.bytes)
-		v.bytes = appendPrintable(v.bytes, s)
+		v.bytes = printable.Append(v.bytes, s, "\n\t")
 		v.Insts, v.Texts = append(v.Insts, inst), append(v.Texts, v.bytes[start:])
 	}
-}
-
-// appendPrintable appends a text without bytes that are not UTF-8 and without characters that are not printable,
-// since these could control a terminal. It writes them as Go does, such as \x1b. Newlines and tabs stay.
-func appendPrintable(b []byte, s string) []byte {
-	plain := 0 // bytes that can be appended as they are
-	for plain < len(s) && (s[plain] >= ' ' && s[plain] < 0x7f || s[plain] == '\n' || s[plain] == '\t') {
-		plain++
-	}
-	b = append(b, s[:plain]...)
-	for s = s[plain:]; s != ""; {
-		r, size := utf8.DecodeRuneInString(s)
-		if r == '\n' || r == '\t' || unicode.IsPrint(r) && (r != utf8.RuneError || size > 1) {
-			b = append(b, s[:size]...)
-		} else {
-			start := len(b)
-			b = strconv.AppendQuote(b, s[:size])
-			b = append(b[:start], b[start+1:len(b)-1]...)
-		}
-		s = s[size:]
-	}
-	return b
 }
 
 // since appends the time since t in milliseconds. It appends nothing if t is zero.

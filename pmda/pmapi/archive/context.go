@@ -163,7 +163,7 @@ func (c *Context) Fetch(ctx context.Context, ids []pdu.PMID) (*pmapi.Result, err
 // is used again: it is valid for any time.
 func (c *Context) FetchColumns(ctx context.Context, ids []pdu.PMID) (*pmapi.Columns, error) {
 	if c.now.Before(c.start) || c.now.After(c.end) {
-		return nil, fmt.Errorf("fetch at %s: %w", c.now.UTC().Format(time.RFC3339Nano), pdu.ErrEOL)
+		return nil, fmt.Errorf("fetch at %s: %w", logfile.TimeText(c.now), pdu.ErrEOL)
 	}
 	if c.values == nil {
 		c.values = interp.NewReader(c.log, c.meta)

@@ -62,9 +62,8 @@ func Open(paths []string, metadata func(r *Fields, version int) (wrong string)) 
 	for i, p := range l.parts[1:] {
 		if before := l.parts[i]; before.end.After(p.Start) {
 			l.Close()
-			end, start := before.end.UTC().Format(time.RFC3339Nano), p.Start.UTC().Format(time.RFC3339Nano)
 			return nil, fmt.Errorf("archive %s ends at %s, but archive %s starts at %s: %w",
-				before.Path, end, p.Path, start, pdu.ErrLogOverlap)
+				before.Path, TimeText(before.end), p.Path, TimeText(p.Start), pdu.ErrLogOverlap)
 		}
 	}
 	for _, p := range l.parts {

@@ -159,7 +159,9 @@ func (l *leftOut) damage(path string) *DamageError {
 
 // outOfOrder returns the fault of n records at an offset that are left out because time goes back.
 func outOfOrder(path string, off int64, from, to time.Time, n int) *DamageError {
-	text := func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
-	reason := fmt.Sprintf("time goes back from %s to %s; records left out: %d", text(from), text(to), n)
+	reason := fmt.Sprintf("time goes back from %s to %s; records left out: %d", TimeText(from), TimeText(to), n)
 	return &DamageError{File: path, Offset: off, Reason: reason, Code: pdu.ErrLogRec}
 }
+
+// TimeText returns a time in messages about an archive.
+func TimeText(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
