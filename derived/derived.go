@@ -5,7 +5,6 @@ import (
 	"pmdaderived/derived/column"
 	"pmdaderived/derived/engine"
 	"pmdaderived/derived/group"
-	"pmdaderived/derived/syntax"
 	"pmdaderived/derived/units"
 	"pmdaderived/pdu"
 )
@@ -33,16 +32,6 @@ type (
 	Rule       = check.Rule
 	Node       = check.Node
 	Line       = check.Line
-	Class      = check.Class
-)
-
-// The classes of functions; see [check.Class].
-const (
-	Plain   = check.Plain
-	Change  = check.Change
-	Reading = check.Reading
-	Tally   = check.Tally
-	Query   = check.Query
 )
 
 // Rules that other packages treat specially; package check has all of them.
@@ -57,14 +46,11 @@ const (
 // MaxHistory is the largest number of earlier samples that a metric may need.
 const MaxHistory = check.MaxHistory
 
-// Parse reads the expression of a definition. An error is a *[syntax.Error].
+// Parse reads the expression of a definition. An error is a *syntax.Error.
 func Parse(name, text string) (*Definition, error) { return check.Parse(name, text) }
 
 // ParseInDomMaps reads an instance domain configuration file: see [check.ParseInDomMaps].
 func ParseInDomMaps(text string) (*InDomMaps, error) { return check.ParseInDomMaps(text) }
-
-// ClassOf returns the class of a function.
-func ClassOf(f syntax.Func) Class { return check.ClassOf(f) }
 
 // TypeNamed returns the type of values that a word stands for, in any mix of cases; pdu.TypeUnknown if it is none.
 func TypeNamed(word string) pdu.Type { return check.TypeNamed(word) }

@@ -421,7 +421,7 @@ func (c *checker) call(e *syntax.Call) (*Node, *Error) {
 			return nil, fault
 		}
 	}
-	if f.class == Change && n.Kids[0].groupCounter {
+	if syntax.Is(e, syntax.Delta, syntax.Rate) && n.Kids[0].groupCounter {
 		return nil, c.errorAt(e, RuleGroupCounter, callText(e))
 	}
 	if f.result != nil {

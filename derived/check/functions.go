@@ -14,17 +14,17 @@ var functions = map[syntax.Func]function{
 	syntax.Avg: {numeric: true, result: func(n *Node) {
 		n.Type, n.Sem, n.InDom = pdu.TypeFloat, pdu.SemInstant, pdu.NoInDom
 	}},
-	syntax.Count: {class: Tally, result: func(n *Node) {
+	syntax.Count: {result: func(n *Node) {
 		n.Type, n.Sem, n.Units, n.InDom = pdu.TypeU32, pdu.SemInstant, pdu.Units{Count: 1}, pdu.NoInDom
 	}},
 	syntax.Max:      {numeric: true, result: asInstantSingular},
 	syntax.Min:      {numeric: true, result: asInstantSingular},
 	syntax.Sum:      {numeric: true, result: asSingular},
-	syntax.Delta:    {numeric: true, class: Change, result: deltaResult},
-	syntax.Rate:     {numeric: true, class: Change, check: checkRate, result: rateResult},
-	syntax.Instant:  {class: Reading, result: readingResult},
+	syntax.Delta:    {numeric: true, result: deltaResult},
+	syntax.Rate:     {numeric: true, check: checkRate, result: rateResult},
+	syntax.Instant:  {result: readingResult},
 	syntax.Scalar:   {result: asSingular},
-	syntax.Defined:  {form: formConstant, class: Query},
+	syntax.Defined:  {form: formConstant},
 	syntax.Match:    {},
 	syntax.Const:    {form: formConstant, check: checkConstant},
 	syntax.NoValue:  {form: formEmpty},
@@ -60,7 +60,7 @@ var functions = map[syntax.Func]function{
 	syntax.SlopeSample: {
 		numeric: true, noCounter: true, form: formWindow, check: convertToSeconds, result: rateResult,
 	},
-	syntax.CountSample: {numeric: true, noCounter: true, form: formWindow, class: Tally, result: func(n *Node) {
+	syntax.CountSample: {numeric: true, noCounter: true, form: formWindow, result: func(n *Node) {
 		n.Type, n.Sem, n.Units = pdu.TypeU32, pdu.SemInstant, pdu.Units{Count: 1}
 	}},
 	syntax.Latch: {numeric: true, noCounter: true, form: formWindow, check: checkLatch, result: func(n *Node) {
@@ -69,12 +69,11 @@ var functions = map[syntax.Func]function{
 }
 
 // function is the meaning of a function. A node begins with the metadata of the first operand, without operands with
-// that of its arguments. checker.call then applies form, numeric, noCounter, check, class and result, in this order.
+// that of its arguments. checker.call then applies form, numeric, noCounter, check and result, in this order.
 type function struct {
 	numeric   bool // operands must be numbers
 	noCounter bool // operands must be no counters
 	form      form
-	class     Class
 
 	// check returns the rule that the operands break, and sets conversions; nil: there are no other rules.
 	check func(c *checker, n *Node, e *syntax.Call) Rule
@@ -92,21 +91,6 @@ const (
 	formEmpty                // nowhere: there is never a value
 	formWindow               // the values of its operand over time
 )
-
-// Class is a property of functions that lint uses.
-type Class uint8
-
-// The classes.
-const (
-	Plain   Class = iota // computes from the values of its operands
-	Change               // takes a counter and returns its changes: no counter, 0 if the counter stays
-	Reading              // takes a counter and returns its values as no counter
-	Tally                // counts values, whatever they are
-	Query                // asks about a metric, whose values do not matter
-)
-
-// ClassOf returns the class of a function.
-func ClassOf(f syntax.Func) Class { return functions[f].class }
 
 // asSingular is for functions that return one value without an instance.
 func asSingular(n *Node) { n.InDom = pdu.NoInDom }

@@ -212,9 +212,12 @@ func (l *linter) checkBinary(e *syntax.Binary) {
 	}
 }
 
+// isDefined reports whether an expression is defined(), whose operand need not have values.
+func isDefined(e syntax.Expr) bool { return syntax.Is(syntax.Unparen(e), syntax.Defined) }
+
 // joinsGuards reports whether both operands are defined(): the same one twice does no harm.
 func joinsGuards(e *syntax.Binary) bool {
-	return isOfClass(derived.Query, e.X) && isOfClass(derived.Query, e.Y)
+	return isDefined(e.X) && isDefined(e.Y)
 }
 
 func (l *linter) equal(x, y syntax.Expr) bool { return l.shapeNumber(x) == l.shapeNumber(y) }
@@ -246,7 +249,7 @@ func (l *linter) checkReversedGuard(e *syntax.Ternary, operand syntax.Expr, trut
 				l.warn(ReversedGuard, start(name),
 					name.Name+" is used only where it does not exist: swap the operands of ?:")
 			}
-			return !isOfClass(derived.Query, x)
+			return !isDefined(x)
 		})
 	}
 }
@@ -298,7 +301,7 @@ func (l *linter) uses(e syntax.Expr, wanted func(name string) bool) bool {
 func (l *linter) contains(e syntax.Expr, seen map[string]bool, wanted func(syntax.Expr) bool) bool {
 	found := false
 	syntax.Walk(e, func(x syntax.Expr) bool {
-		if found || isOfClass(derived.Query, x) {
+		if found || isDefined(x) {
 			return false
 		}
 		l.visited++
@@ -315,18 +318,12 @@ func (l *linter) contains(e syntax.Expr, seen map[string]bool, wanted func(synta
 	return found
 }
 
-// isOfClass reports whether an expression is a call of a function of this class.
-func isOfClass(class derived.Class, e syntax.Expr) bool {
-	call, ok := syntax.Unparen(e).(*syntax.Call)
-	return ok && derived.ClassOf(call.Func) == class
-}
-
 // checkCall warns of a function of another function that makes no sense.
 func (l *linter) checkCall(e *syntax.Call) {
-	if x := e.X(); x != nil && (isOfClass(derived.Change, x) || isOfClass(derived.Reading, x)) {
+	if x := e.X(); x != nil && syntax.Is(syntax.Unparen(x), syntax.Delta, syntax.Rate, syntax.Instant) {
 		l.checkNonCounter(e, "the result of "+syntax.Unparen(x).(*syntax.Call).Func.String()+"()")
 	}
-	if derived.ClassOf(e.Func) == derived.Tally && e.X() != nil && l.isCondition(e.X()) {
+	if syntax.Is(e, syntax.Count, syntax.CountSample) && e.X() != nil && l.isCondition(e.X()) {
 		of, adds := "instances", syntax.Sum
 		if e.Func == syntax.CountSample {
 			of, adds = "samples", syntax.SumSample
@@ -359,12 +356,12 @@ func (l *linter) isCondition(e syntax.Expr) bool {
 
 // checkNonCounter warns of a function that needs a counter.
 func (l *linter) checkNonCounter(e *syntax.Call, operand string) {
-	switch derived.ClassOf(e.Func) {
-	case derived.Change:
+	switch e.Func {
+	case syntax.Delta, syntax.Rate:
 		l.warn(ChangeOfNoCount, start(e), e.Func.String()+"() of "+operand+", which is not a counter")
-	case derived.Reading:
+	case syntax.Instant:
 		l.warn(InstantOfNoCount, start(e), e.Func.String()+"() of "+operand+" changes nothing")
-	case derived.Plain, derived.Tally, derived.Query: // take any operand
+	default: // takes any operand
 	}
 }
 

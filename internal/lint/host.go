@@ -24,7 +24,7 @@ func (l *linter) checkDifference(e *syntax.Binary, n *derived.Node, path []deriv
 // checkQuotient warns of a divisor that is 0 when nothing has changed, if the dividend is not.
 func (l *linter) checkQuotient(e *syntax.Binary, path []derived.Line) {
 	if isZero(e.X) || !l.isZeroWhenIdle(e.Y) || !reachesResult(path) || l.guarded(e.Y, path) ||
-		l.contains(e.X, map[string]bool{}, func(e syntax.Expr) bool { return isOfClass(derived.Change, e) }) {
+		l.contains(e.X, map[string]bool{}, func(e syntax.Expr) bool { return syntax.Is(e, syntax.Delta, syntax.Rate) }) {
 		return
 	}
 	l.warn(ZeroDivisor, e.OpPos, "divides by "+clip(e.Y)+", which is 0 when nothing has changed: "+
@@ -181,7 +181,7 @@ func reachesResult(path []derived.Line) bool {
 				return false
 			}
 		case *syntax.Call:
-			if derived.ClassOf(e.Func) == derived.Tally || e.Func == syntax.Default && first {
+			if syntax.Is(e, syntax.Count, syntax.CountSample) || e.Func == syntax.Default && first {
 				return false
 			}
 		}
@@ -213,12 +213,12 @@ func (l *linter) isZeroWhenIdle(e syntax.Expr) bool {
 		default:
 		}
 	case *syntax.Call:
-		switch derived.ClassOf(e.Func) {
-		case derived.Change:
+		switch e.Func {
+		case syntax.Delta, syntax.Rate:
 			return true
-		case derived.Tally, derived.Query:
+		case syntax.Count, syntax.CountSample, syntax.Defined: // do not depend on values
 			return false
-		case derived.Plain, derived.Reading:
+		default:
 			operands := e.Operands()
 			varies := func(x syntax.Expr) bool { return !l.isZeroWhenIdle(x) }
 			return len(operands) > 0 && !slices.ContainsFunc(operands, varies)

@@ -126,7 +126,7 @@ func originOfCall(n *derived.Node, e *syntax.Call, kids []origin) origin {
 	switch {
 	case isChange(e):
 		return origin{change: true, share: x.Units.Time == 1 && n.Units.Dimensionless(), factor: o.factor}
-	case derived.ClassOf(e.Func) == derived.Tally:
+	case syntax.Is(e, syntax.Count, syntax.CountSample):
 		return origin{}
 	case pairsOperands(e) || e.Func == syntax.Default:
 		for _, k := range kids[1:] {
@@ -139,7 +139,7 @@ func originOfCall(n *derived.Node, e *syntax.Call, kids []origin) origin {
 }
 
 func isChange(e *syntax.Call) bool {
-	return derived.ClassOf(e.Func) == derived.Change || e.Func == syntax.SlopeSample
+	return syntax.Is(e, syntax.Delta, syntax.Rate, syntax.SlopeSample)
 }
 
 // pairsOperands reports whether the operands of a function are paired by instance.
