@@ -164,7 +164,8 @@ func (l *linter) checkText(d *derived.Definition) {
 	l.firstByShape[shape] = d
 }
 
-// withoutRoot removes the root from the name of a definition.
+// withoutRoot removes the root from the name of a definition, because both forms mean the definition. A metric of
+// another agent keeps its name.
 func (l *linter) withoutRoot(name string) string {
 	if rest, ok := strings.CutPrefix(name, l.Root+"."); ok && l.Root != "" && l.byName[rest] != nil {
 		return rest
@@ -207,6 +208,7 @@ func (l *linter) checkBinary(e *syntax.Binary) {
 	case e.Op == syntax.Mul && (isZero(e.X) || isZero(e.Y)), e.Op == syntax.Div && isZero(e.X):
 		l.warn(AlwaysZero, start(e), clip(e)+" is always 0")
 	}
+	// x + x and x * x are ways to write twice x and its square. Constants have their own warnings.
 	if e.Op != syntax.Add && e.Op != syntax.Mul && (!x || !y) && !joinsGuards(e) && l.equal(e.X, e.Y) {
 		l.warn(SameOperands, e.OpPos, "both sides of "+e.Op.String()+" are the same")
 	}
@@ -235,6 +237,7 @@ func (l *linter) checkTernary(e *syntax.Ternary) {
 	}
 	l.checkReversedGuard(e, e.Then, true)
 	l.checkReversedGuard(e, e.Else, false)
+	// With two constants, as in defined(x) ? 1 : 0, whether the metric exists is the result.
 	if !l.isConstant(e.Then) || !l.isConstant(e.Else) {
 		l.checkUnusedGuards(e)
 	}

@@ -21,7 +21,8 @@ func (l *linter) checkDifference(e *syntax.Binary, n *derived.Node, path []deriv
 	}
 }
 
-// checkQuotient warns of a divisor that is 0 when nothing has changed, if the dividend is not.
+// checkQuotient warns of a divisor that is 0 when nothing has changed, if the dividend is not: 0 / 0 is 0, which is most
+// often what is meant, but anything else divided by 0 is not finite.
 func (l *linter) checkQuotient(e *syntax.Binary, path []derived.Line) {
 	if isZero(e.X) || !l.isZeroWhenIdle(e.Y) || !reachesResult(path) || l.guarded(e.Y, path) ||
 		l.contains(e.X, map[string]bool{}, func(e syntax.Expr) bool { return syntax.Is(e, syntax.Delta, syntax.Rate) }) {
@@ -130,7 +131,7 @@ func (l *linter) instances(kids []*derived.Node) []string {
 		return nil
 	}
 	if _, ours := l.groups[kids[0].InDom]; ours {
-		return nil // the number may be that of another domain of the collector
+		return nil // the number may be that of another domain of the collector, whose instances say nothing
 	}
 	return l.Host.Instances(kids[0].InDom)
 }
@@ -163,7 +164,8 @@ func (l *linter) shareMetric(x, y syntax.Expr, of func(metric string) string) bo
 	return l.uses(y, func(name string) bool { return l.byName[name] == nil && known[of(name)] })
 }
 
-// reachesResult reports whether an infinite value of the last line makes the whole metric infinite.
+// reachesResult reports whether an infinite value of the last line makes the whole metric infinite. It does not where
+// the value becomes a truth, an infinite divisor makes 0, values are only counted, or default() replaces it.
 func reachesResult(path []derived.Line) bool {
 	for i, above := range path[:len(path)-1] {
 		first := above.Kids[0] == path[i+1].Node

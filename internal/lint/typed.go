@@ -92,7 +92,7 @@ func (l *linter) checkComparison(e *syntax.Binary, kids []*derived.Node) {
 		l.warn(CompareUnits, e.OpPos, "compares "+units(x)+" with "+units(y))
 	}
 	op := e.Op
-	if isZero(e.X) && unsigned(y) { // 0 < x is x > 0
+	if isZero(e.X) && unsigned(y) { // 0 > x is x < 0
 		op = mirroredOp(op)
 	} else if !isZero(e.Y) || !unsigned(x) {
 		return
