@@ -198,10 +198,8 @@ install: $(if $(filter file,$(origin BINARY)),build) ## install the files where 
 	install -D -m 644 -t $(config_dir)/pmchart integration/pmchart/*
 	@for file in $(tool_files); do install -D -m 644 integration/$$file $(tools_dir)/$$file || exit 1; done
 	install -D -m 644 -t $(share_dir)/pmdaderived/dashboards integration/grafana/*.json
-	@for board in agent host; do \
-		sed s/redis/valkey/g integration/grafana/pcp-derived-$$board-redis.json | \
-			install -m 644 /dev/stdin $(share_dir)/pmdaderived/dashboards/pcp-derived-$$board-valkey.json || exit 1; \
-	done
+	sed s/redis/valkey/g integration/grafana/pcp-derived-host-redis.json | \
+		install -m 644 /dev/stdin $(share_dir)/pmdaderived/dashboards/pcp-derived-host-valkey.json
 	install -D -m 644 integration/completion/pmdaderived.bash $(share_dir)/bash-completion/completions/pmdaderived
 	install -D -m 644 -t $(share_dir)/zsh/vendor-completions integration/completion/_pmdaderived
 	install -d $(share_dir)/zsh/site-functions

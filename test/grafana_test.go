@@ -47,7 +47,7 @@ var grafanaSources = map[string]string{"vector": "", "redis": `{hostname == "$ho
 // checks the metrics.
 func TestGrafana(t *testing.T) {
 	files := must(filepath.Glob(filepath.Join(integrationDir, "grafana/*.json")))(t)
-	require.Len(t, files, 2*len(grafanaSources))
+	require.Len(t, files, len(grafanaSources))
 	panels := make(map[string][]grafanaPanel)
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {

@@ -416,7 +416,7 @@ func requireDashboards(t *testing.T, dir string) {
 		}
 	}
 	requireSameFiles(t, filepath.Join(source, "*"), dir)
-	require.Len(t, must(os.ReadDir(dir))(t), 6)
+	require.Len(t, must(os.ReadDir(dir))(t), 3)
 }
 
 // requireSameFiles demands that a directory has the files of a pattern, readable for everybody, and no others.

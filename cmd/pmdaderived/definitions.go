@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"time"
 
 	"github.com/sirupsen/logrus"
 
@@ -43,7 +42,7 @@ func (s *definitionSource) load() served.Config {
 	}
 	read := config.Loaded{Sources: r.Sources} // all that Covers needs
 	c := served.Config{
-		Definitions: r.All, Files: servedFiles(&r), Language: r.Language, Read: time.Now(),
+		Definitions: r.All, Files: servedFiles(&r), Language: r.Language,
 		Unread: func(file string) bool { return !read.Covers(file) },
 	}
 	secret := make(map[string]bool)
@@ -93,7 +92,7 @@ func servedFiles(r *definitions.Parsed) []served.File {
 	files := make([]served.File, 0, len(r.Sources))
 	at := make(map[string]int, len(r.Sources))
 	for _, s := range r.Sources {
-		f := served.File{Path: s.Path, Modified: s.ModTime}
+		f := served.File{Path: s.Path}
 		switch {
 		case s.Err != nil:
 			f.Error = printable.Escaped(s.Err.Error())

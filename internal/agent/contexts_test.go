@@ -367,7 +367,7 @@ func TestStaleSamples(t *testing.T) {
 			if row.served {
 				assert.Equal(t, "42", b.value(1, 0, "c"))
 				assert.Equal(t, stale, b.agent.figures.Stale.Load())
-				assert.EqualValues(t, row.age, b.agent.figures.SampleOldest())
+				assert.EqualValues(t, row.age, b.agent.figures.SampleAge.Longest())
 			} else {
 				assert.Equal(t, pdu.ErrAgain.Error(), b.value(1, 0, "c"))
 				assert.Equal(t, stale+1, b.agent.figures.Stale.Load())
@@ -445,41 +445,22 @@ func TestDeltasAddUp(t *testing.T) {
 		}
 	}
 	assert.Positive(t, repeated)
-	assert.EqualValues(t, repeated-1, b.agent.figures.Repeated.Load())
 }
 
-// The ages of served samples are counted by kind of fetch.
-func TestAgesByKindOfFetch(t *testing.T) {
+// The ages of the samples of all metrics that are served are counted.
+func TestAgesOfSamples(t *testing.T) {
 	b := newBench(t, conf("c = up.count", "d = 2 * up.count"))
-	sum := func() (all [control.FetchKinds]uint64) {
-		for kind := range all {
-			var buckets control.Buckets
-			b.agent.figures.SampleAge[kind].AddTo(&buckets)
-			for i, n := range buckets {
-				require.True(t, n == 0 || control.BucketNames()[i] == "4", "age of %v", control.BucketNames()[i])
-				all[kind] += n
-			}
-		}
-		return all
-	}
-	for _, row := range []struct {
-		after time.Duration
-		want  [control.FetchKinds]uint64 // first, second, regular, irregular
-	}{
-		{time.Second, [control.FetchKinds]uint64{2, 0, 0, 0}},
-		{time.Second, [control.FetchKinds]uint64{2, 2, 0, 0}},
-		{time.Second, [control.FetchKinds]uint64{2, 2, 2, 0}},
-		{5 * time.Second, [control.FetchKinds]uint64{2, 2, 4, 0}}, // foretold, though it came late
-		{9 * time.Second, [control.FetchKinds]uint64{2, 2, 6, 0}},
-		{3 * time.Second, [control.FetchKinds]uint64{2, 2, 6, 2}},
-	} {
-		b.pass(row.after)
+	for i := range 4 {
+		b.pass(time.Second)
 		b.sample(1, "c")
 		b.sample(1, "d")
 		b.pass(4 * ms)
 		b.fetch(1, 0, "c", "d")
 		b.pass(-4 * ms)
-		assert.Equal(t, row.want, sum())
+		var counts, want control.Buckets
+		b.agent.figures.SampleAge.AddTo(&counts)
+		want[slices.Index(control.BucketNames(), "4")] = uint64(2 * (i + 1))
+		assert.Equal(t, want, counts)
 	}
 }
 

@@ -112,7 +112,7 @@ func (a *Agent) missingOf(
 	}
 	switch {
 	case resting:
-		return "an agent of its operands is slow and is not sampled now, see derived.control.upstream.agent.resting"
+		return "an agent of its operands is slow and is not sampled now, see derived.control.upstream.slow_agents"
 	case !a.figures.Connected.Load() && !s.Constant():
 		return "no connection to pmcd"
 	}
@@ -125,7 +125,7 @@ func (a *Agent) controlFiles(yield func(*control.File) bool) {
 	for _, f := range snap.Files {
 		if !yield(&control.File{
 			Instance: pdu.Instance{ID: f.Inst, Name: f.Path}, Error: f.Error, Definitions: f.Definitions, Failed: f.Failed,
-			Bound: f.Bound, Modified: f.Modified, Read: snap.Read,
+			Bound: f.Bound,
 		}) {
 			return
 		}
@@ -134,10 +134,9 @@ func (a *Agent) controlFiles(yield func(*control.File) bool) {
 
 // controlAgents yields the agents of operands for derived.control.upstream.agent.*.
 func (a *Agent) controlAgents(yield func(*control.Agent) bool) {
-	a.upstream.Agents(a.options.Now(), func(of *agents.Agent, resting bool) bool {
+	a.upstream.Agents(func(of *agents.Agent) bool {
 		return yield(&control.Agent{
-			Instance: pdu.Instance{ID: pdu.Inst(of.Domain), Name: of.Name}, Requests: of.Requests, Errors: of.Errors,
-			Time: of.Time, Resting: resting, Error: of.Error(),
+			Instance: pdu.Instance{ID: pdu.Inst(of.Domain), Name: of.Name}, Errors: of.Errors, Error: of.Error(),
 		})
 	})
 }

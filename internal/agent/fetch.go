@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"pmdaderived/derived"
-	"pmdaderived/internal/agent/control"
 	"pmdaderived/internal/agent/history"
 	"pmdaderived/internal/agent/predict"
 	"pmdaderived/internal/agent/reload"
@@ -170,7 +169,6 @@ func (a *Agent) serveMetric(f *fetch, e *entry) {
 		f.reply.Fail(e.id, pdu.ErrAgain)
 	case e.Unchanged && m.Derived.Needs().HasDelta: // the same delta() twice would count the change twice
 		a.extendCursor(f, e)
-		a.figures.Repeated.Add(1)
 		f.reply.Fail(e.id, 0)
 	default:
 		a.writeValues(f, e, a.evaluateEntry(f, e, f.inputs(e.Samples, a.windowResults(f, e))))
@@ -249,7 +247,7 @@ func (a *Agent) evaluateEntry(f *fetch, e *entry, in history.Inputs) *derived.Ve
 
 // evaluate computes a metric.
 func (a *Agent) evaluate(snap *reload.Snapshot, m *reload.EntryState, in history.Inputs) *derived.Vector {
-	return a.evaluations.Value(m.Derived, snap.Set, in, &snap.PreparedEvaluation, &a.figures.Evaluations)
+	return a.evaluations.Value(m.Derived, snap.Set, in, &snap.PreparedEvaluation)
 }
 
 // writeValues writes the values of the instances that the profile selects.
@@ -351,12 +349,11 @@ func (a *Agent) requestSamples(f *fetch, c *clientContext) {
 // countServed records the use of each metric that was served, and the age of the samples. Metrics that follow each
 // other in the list have mostly the same sample: their ages are recorded together.
 func (a *Agent) countServed(c *clientContext) {
-	kind := fetchKind(&c.predictor)
 	var sample *operand.Sample
 	metrics := uint64(0) // served from sample
 	record := func(next *operand.Sample) {
 		if metrics > 0 {
-			a.figures.SampleAge[kind].Record(c.fetchedAt.Sub(sample.Taken), metrics)
+			a.figures.SampleAge.Record(c.fetchedAt.Sub(sample.Taken), metrics)
 		}
 		sample, metrics = next, 0
 	}
@@ -377,17 +374,4 @@ func (a *Agent) countServed(c *clientContext) {
 		metrics++
 	}
 	record(nil)
-}
-
-// fetchKind returns the kind of a fetch that its context's predictor has not recorded yet.
-func fetchKind(p *predict.Predictor) control.FetchKind {
-	switch {
-	case p.Fetches() == 0:
-		return control.FirstFetch
-	case p.Fetches() == 1:
-		return control.SecondFetch
-	case p.Expected().IsZero():
-		return control.IrregularFetch
-	}
-	return control.RegularFetch
 }

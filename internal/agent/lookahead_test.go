@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"pmdaderived/internal/agent/control"
 	"pmdaderived/internal/await"
 	"pmdaderived/internal/freshness"
 	"pmdaderived/pdu"
@@ -46,18 +45,11 @@ func TestLookupsInARow(t *testing.T) {
 	ours := func(ids []pdu.PMID) bool { // to announce names, at some time
 		return ids[0].Domain() == h.agent.options.Domain
 	}
+	series := h.agent.snapshot.Load().Series
 	asked := func(name string) int {
 		clock.Add(int64(freshness.MinAge))
 		h.id("derived." + name)
-		await.Until(t, "the answers", func() bool {
-			var answers control.Buckets
-			h.agent.figures.UpstreamTime.AddTo(&answers)
-			n := uint64(0)
-			for _, in := range answers {
-				n += in
-			}
-			return n == h.agent.figures.UpstreamFetches.Load()
-		})
+		await.Until(t, "the answers", func() bool { return !h.agent.upstream.Awaiting(series) })
 		return len(slices.DeleteFunc(u.Fetched(), ours))
 	}
 	asked("c")

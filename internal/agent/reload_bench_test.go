@@ -90,7 +90,6 @@ func reload5000(b *testing.B, windows int) {
 	}
 	b.ReportMetric(float64(longest)/1e6, "ms-longest-request")
 	b.ReportMetric(float64(h.agent.figures.RequestTime.Longest())/1e6, "ms-longest-in-agent")
-	b.ReportMetric(float64(h.agent.figures.ReloadTook.Load())/1e6, "ms-last-reload")
 }
 
 // BenchmarkColdLoad5000 is the start of an agent with 5,000 definitions, without a state file, until all are

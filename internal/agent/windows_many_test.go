@@ -39,7 +39,7 @@ func TestOneFetchForEachTick(t *testing.T) {
 		h := start(t, up, conf(lines...), withoutWarmStart).bound()
 		defer h.stop()
 		f := &h.agent.figures
-		ticks := func() uint64 { return (f.WindowTicks.Load() + f.WindowGaps.Load()) / uint64(definitions) }
+		ticks := func() uint64 { return f.WindowTicks.Load() / uint64(definitions) }
 		await.Until(t, "a tick", func() bool { return ticks() >= 1 })
 		first, before := ticks(), f.UpstreamFetches.Load()
 		await.Until(t, "ten more", func() bool { return ticks() >= first+10 })

@@ -62,7 +62,7 @@ func Build(in Input) *Snapshot {
 	b.descs = sync.OnceValue(func() map[pdu.PMID]pdu.Desc { return descriptors(defs, in.Catalog) })
 	b.snapshot = &Snapshot{
 		Set: set, catalog: in.Catalog, LookedUp: in.Catalog != nil,
-		Read: in.Config.Read, Files: slices.Clone(in.Config.Files),
+		Files:   slices.Clone(in.Config.Files),
 		Entries: make([]*Entry, 0, len(defs)), ByID: make(map[pdu.PMID]*Entry, len(defs)),
 		Windows: make([]*OperandSet, len(set.Windows())), Retired: make(map[pdu.PMID]pdu.Desc),
 		setIndexes: make(map[string]int, len(b.Before.setIndexes)),

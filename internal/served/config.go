@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"pmdaderived/derived"
 	"pmdaderived/pdu"
@@ -72,12 +71,11 @@ type Failure struct {
 // File is a file of definitions, or a path without one.
 type File struct {
 	Path        string
-	Definitions int       // number of definitions that could be read
-	Failed      int       // number of definitions that could not be read
-	Bound       int       // number of definitions that are served; Build sets it
-	Modified    time.Time // zero: not known
-	Error       string    // why it was not read completely; "": it was
-	Inst        pdu.Inst  // in the domain of files; Build sets it
+	Definitions int      // number of definitions that could be read
+	Failed      int      // number of definitions that could not be read
+	Bound       int      // number of definitions that are served; Build sets it
+	Error       string   // why it was not read completely; "": it was
+	Inst        pdu.Inst // in the domain of files; Build sets it
 }
 
 // Config has all definitions of the configuration.
@@ -85,7 +83,6 @@ type Config struct {
 	Definitions []Definition
 	Failures    []Failure
 	Files       []File
-	Read        time.Time // when it was read
 
 	Language derived.Language // as the site has configured it
 

@@ -6,7 +6,6 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"time"
 
 	"pmdaderived/derived"
 	"pmdaderived/pdu"
@@ -31,7 +30,6 @@ type Snapshot struct {
 	Groups map[pdu.InDom]*GroupInDom // all instance domains of groups that were ever given out
 
 	Files []File
-	Read  time.Time // when the files were read
 
 	catalog    derived.Catalog // that of Input
 	setIndexes map[string]int  // of OperandSets, by key

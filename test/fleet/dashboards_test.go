@@ -20,7 +20,7 @@ import (
 )
 
 // shown has the metrics that Grafana's dashboards need, for pmlogger.
-const shown = "derived.host derived.control mmv.pmdaderived"
+const shown = "derived.host"
 
 // dashboard is a file for Grafana, with the queries to its data source.
 type dashboard struct {

@@ -12,7 +12,7 @@ import (
 )
 
 // Figures are metrics that the daemon, or pmcd, has about itself, at one moment: a number for each singular metric, a
-// histogram for each metric over classes of durations, such as derived.control.sample.age.first.
+// histogram for each metric over classes of durations, such as derived.control.sample.age.
 type Figures struct {
 	At         time.Time
 	Numbers    map[string]float64

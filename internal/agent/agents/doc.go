@@ -3,5 +3,5 @@
 //
 //	LookUpNames   the names that pmcd gives its agents
 //	SeenChanges   for each connection, the changes that pmcd repeats there although another connection has reported them
-//	Table         for each agent, the number of fetches, of errors, and the time that pmcd took
+//	Table         for each agent, the number of errors, and the last one
 package agents

@@ -4,16 +4,13 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	"pmdaderived/pdu"
 )
 
-// Figures count the fetches of one agent's metrics, and their errors.
+// Figures count the errors of one agent's metrics.
 type Figures struct {
-	Requests uint64        // fetches with metrics of the agent
-	Errors   uint64        // metrics with a code instead of values in these fetches
-	Time     time.Duration // that pmcd took for these fetches, including other agents in them
+	Errors uint64 // metrics with a code instead of values in all fetches
 
 	metric pdu.PMID // the last one with a code
 	code   pdu.Code
@@ -40,12 +37,10 @@ func (t Table) figures(domain int) *Figures {
 	return f
 }
 
-// CountFetch counts a fetch of metrics of some domains.
-func (t Table) CountFetch(domains []int, took time.Duration) {
+// Add adds the agents of some domains, which have had a request.
+func (t Table) Add(domains []int) {
 	for _, d := range domains {
-		f := t.figures(d)
-		f.Requests++
-		f.Time += took
+		t.figures(d)
 	}
 }
 

@@ -2,7 +2,6 @@ package agents
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -11,20 +10,20 @@ import (
 
 func TestAgentsTable(t *testing.T) {
 	all := make(Table)
-	all.CountFetch([]int{29, 60}, time.Second)
-	all.CountFetch([]int{60}, time.Second)
+	all.Add([]int{29, 60})
+	all.Add([]int{60})
 	bad := pdu.NewPMID(60, 0, 1)
 	assert.True(t, all.CountError(bad, pdu.ErrAgain))
 	assert.False(t, all.CountError(bad, pdu.ErrAgain), "the log has it")
 	assert.True(t, all.CountError(pdu.NewPMID(60, 0, 2), pdu.ErrPermission))
 	assert.False(t, all.CountError(bad, pdu.ErrAgain), "by turns")
-	all.CountFetch([]int{3}, 0)
+	all.Add([]int{3})
 	list := all.List(map[int]string{3: "proc", 29: "sample", 60: "sample"})
 	for i, want := range []Agent{
-		{Domain: 3, Name: "proc", Figures: Figures{Requests: 1}},
-		{Domain: 29, Name: "sample", Figures: Figures{Requests: 1, Time: time.Second}},
+		{Domain: 3, Name: "proc"},
+		{Domain: 29, Name: "sample"},
 		{Domain: 60, Name: "60", Figures: Figures{
-			Requests: 2, Errors: 4, Time: 2 * time.Second, metric: bad, code: pdu.ErrAgain, logged: []pdu.Code{pdu.ErrAgain, pdu.ErrPermission},
+			Errors: 4, metric: bad, code: pdu.ErrAgain, logged: []pdu.Code{pdu.ErrAgain, pdu.ErrPermission},
 		}},
 	} {
 		assert.Equal(t, want, list[i])

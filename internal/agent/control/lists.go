@@ -35,13 +35,11 @@ type Definition struct {
 
 // File has the values of one definition file.
 type File struct {
-	pdu.Instance           // the name is the path
-	Error        string    // why the file was not read completely; "": it was
-	Definitions  int       // number of definitions that were read
-	Failed       int       // number of definitions that could not be read
-	Bound        int       // number of definitions that are served
-	Modified     time.Time // zero: not known
-	Read         time.Time // when the agent read the file
+	pdu.Instance        // the name is the path
+	Error        string // why the file was not read completely; "": it was
+	Definitions  int    // number of definitions that were read
+	Failed       int    // number of definitions that could not be read
+	Bound        int    // number of definitions that are served
 }
 
 // state returns the value of file.state.
@@ -57,11 +55,9 @@ func (f *File) state() string {
 
 // Agent has the values of one agent of operands.
 type Agent struct {
-	pdu.Instance     // the number is the domain
-	Requests, Errors uint64
-	Time             time.Duration
-	Resting          bool
-	Error            string // the last error; "": there was none
+	pdu.Instance        // the number is the domain
+	Errors       uint64 // operands with an error instead of values
+	Error        string // the last error; "": there was none
 }
 
 // instanceMetrics returns the metrics with one value for each definition, file or agent.
@@ -75,7 +71,6 @@ func instanceMetrics(s *Source) []Metric {
 	word := Shape{pdu.TypeString, pdu.SemDiscrete, pdu.Units{}}
 	number := Shape{pdu.TypeU32, pdu.SemInstant, pdu.Units{Count: 1}}
 	millis := Shape{pdu.TypeDouble, pdu.SemInstant, pdu.Units{Time: 1, TimeScale: pdu.TimeMillisec}}
-	seconds := Shape{pdu.TypeU64, pdu.SemDiscrete, pdu.Units{Time: 1, TimeScale: pdu.TimeSec}}
 	return []Metric{
 		{
 			Item: 20, Name: "definition.state", Shape: word,
@@ -159,11 +154,6 @@ func instanceMetrics(s *Source) []Metric {
 			Content: files(func(v *Values, f *File) { v.number(f.ID, uint64(f.Definitions)) }),
 		},
 		{
-			Item: 44, Name: "file.failed", Shape: number,
-			Short:   "number of definitions in each file that the agent could not read",
-			Content: files(func(v *Values, f *File) { v.number(f.ID, uint64(f.Failed)) }),
-		},
-		{
 			Item: 62, Name: "file.bound", Shape: number,
 			Short: "number of definitions in each file that are served",
 			Long: "The others are wrong, need metrics that this host does not have, or a later file has a definition\n" +
@@ -171,48 +161,9 @@ func instanceMetrics(s *Source) []Metric {
 			Content: files(func(v *Values, f *File) { v.number(f.ID, uint64(f.Bound)) }),
 		},
 		{
-			Item: 45, Name: "file.modified", Shape: seconds,
-			Short: "modification time of each definition file when it was read",
-			Long:  "The value is in seconds since 1970-01-01 00:00:00 UTC. Files that could not be read have none.",
-			Content: files(func(v *Values, f *File) {
-				if !f.Modified.IsZero() {
-					v.number(f.ID, uint64(f.Modified.Unix()))
-				}
-			}),
-		},
-		{
-			Item: 46, Name: "file.read", Shape: seconds,
-			Short:   "time at which each definition file was read",
-			Long:    "The value is in seconds since 1970-01-01 00:00:00 UTC.",
-			Content: files(func(v *Values, f *File) { v.number(f.ID, uint64(f.Read.Unix())) }),
-		},
-		{
-			Item: 52, Name: "upstream.agent.requests", Shape: counter,
-			Short:   "number of fetches with operands of each agent",
-			Content: agents(func(v *Values, a *Agent) { v.number(a.ID, a.Requests) }),
-		},
-		{
 			Item: 53, Name: "upstream.agent.errors", Shape: counter,
 			Short:   "number of times that an operand of each agent had an error instead of values",
 			Content: agents(func(v *Values, a *Agent) { v.number(a.ID, a.Errors) }),
-		},
-		{
-			Item: 54, Name: "upstream.agent.time", Shape: Shape{pdu.TypeDouble, pdu.SemCounter, millis.Units},
-			Short:   "time that pmcd has taken for fetches with operands of each agent",
-			Long:    "This includes the time for other agents in the same fetches.",
-			Content: agents(func(v *Values, a *Agent) { v.number(a.ID, millisec(a.Time)) }),
-		},
-		{
-			Item: 55, Name: "upstream.agent.resting", Shape: Shape{pdu.TypeU32, pdu.SemInstant, pdu.Units{}},
-			Short: "1 if each agent is not sampled now because it is slow, otherwise 0",
-			Long:  "See derived.control.upstream.slow_agents.",
-			Content: agents(func(v *Values, a *Agent) {
-				resting := uint64(0)
-				if a.Resting {
-					resting = 1
-				}
-				v.number(a.ID, resting)
-			}),
 		},
 		{
 			Item: 56, Name: "upstream.agent.error", Shape: word,

@@ -3,7 +3,6 @@ package control
 import (
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"pmdaderived/pdu"
 )
@@ -13,10 +12,8 @@ type Figures struct {
 	Requests    atomic.Uint64 // that have been answered
 	RequestTime Histogram     // from the arrival of a request to the end of its reply
 	Values      atomic.Uint64 // of derived metrics that were returned
-	Evaluations atomic.Uint64
 	Stale       atomic.Uint64 // metrics that got PM_ERR_AGAIN because each sample was too old
-	Repeated    atomic.Uint64 // metrics without a value because there was no new sample
-	SampleAge   [FetchKinds]Histogram
+	SampleAge   Histogram
 
 	Contexts        atomic.Int64 // with a history
 	ContextsDropped atomic.Uint64
@@ -25,44 +22,19 @@ type Figures struct {
 	UpstreamFetches atomic.Uint64
 	UpstreamMetrics atomic.Uint64 // operands in these fetches
 	UpstreamErrors  atomic.Uint64
-	UpstreamTime    Histogram
 	UpstreamBusy    atomic.Int64 // ns, since the start
 	SlowAgents      atomic.Int64 // that rest or are sampled seldom
-	Reconnects      atomic.Uint64
 
 	Definitions atomic.Int64
 	Bound       atomic.Int64 // definitions that are served
 	Failed      atomic.Int64 // definitions and files
 	Reloads     atomic.Uint64
-	ReloadTook  atomic.Int64 // ns, of the last reload
 
-	Windows      atomic.Int64  // that are sampled
-	WindowValues atomic.Int64  // that the windows keep
-	WindowTicks  atomic.Uint64 // ticks with a sample
-	WindowGaps   atomic.Uint64 // ticks without values
+	Windows     atomic.Int64  // that are sampled
+	WindowTicks atomic.Uint64 // ticks with a sample
 
 	Debug atomic.Bool // set by a store
 }
-
-// SampleOldest returns the greatest age of a sample from which values were returned.
-func (f *Figures) SampleOldest() (oldest time.Duration) {
-	for i := range f.SampleAge {
-		oldest = max(oldest, f.SampleAge[i].Longest())
-	}
-	return oldest
-}
-
-// FetchKind classifies the fetches of a context by how well the agent can predict them.
-type FetchKind int
-
-// The kinds of fetches.
-const (
-	FirstFetch     FetchKind = iota // follows lookups of its metrics
-	SecondFetch                     // after an interval that is not known yet
-	RegularFetch                    // predicted
-	IrregularFetch                  // not predicted
-	FetchKinds
-)
 
 // The items of the metrics that can be stored.
 const (
@@ -71,7 +43,8 @@ const (
 )
 
 // nextItem is the item of the next new metric. No item is used twice, even if its metric has gone: archives keep PMIDs.
-const nextItem = 66
+// TestItems has the items of metrics that have gone.
+const nextItem = 67
 
 // Singular is the Serial of a metric without an instance domain.
 const Singular = -1
@@ -103,7 +76,6 @@ func Table(s *Source) []Metric {
 // singularMetrics returns the metrics with one value, and the histograms.
 func singularMetrics(s *Source) []Metric {
 	f := s.Figures
-	age := func(kind FetchKind) *Histogram { return &f.SampleAge[kind] }
 	counted, inMillisec := pdu.Units{Count: 1}, pdu.Units{Time: 1, TimeScale: pdu.TimeMillisec}
 	counter := Shape{pdu.TypeU64, pdu.SemCounter, counted}
 	gauge := Shape{pdu.TypeU32, pdu.SemInstant, counted}
@@ -155,21 +127,10 @@ func singularMetrics(s *Source) []Metric {
 			Content: count(&f.Values),
 		},
 		{
-			Item: 7, Name: "evaluations", Shape: counter,
-			Short:   "number of times that the agent has computed metrics",
-			Long:    "Clients that get values from the same samples share one computation.",
-			Content: count(&f.Evaluations),
-		},
-		{
 			Item: 8, Name: "contexts", Shape: gauge,
 			Short:   "number of client contexts that have a history",
 			Long:    "A context that fetches several lists of metrics counts once for each list.",
 			Content: count(&f.Contexts),
-		},
-		{
-			Item: 9, Name: "sample.oldest", Shape: millis,
-			Short:   "greatest age of a sample from which values were returned",
-			Content: duration(f.SampleOldest),
 		},
 		{
 			Item: 10, Name: "sample.stale", Shape: counter, Exported: true,
@@ -197,16 +158,6 @@ func singularMetrics(s *Source) []Metric {
 			Item: 14, Name: "upstream.errors", Shape: counter, Exported: true,
 			Short:   "number of fetches that pmcd has refused and connections that have failed",
 			Content: count(&f.UpstreamErrors),
-		},
-		{
-			Item: 15, Name: "upstream.longest", Shape: millis,
-			Short:   "longest time that pmcd has taken for a fetch by the agent",
-			Content: duration(f.UpstreamTime.Longest),
-		},
-		{
-			Item: 16, Name: "reload_time", Shape: millis,
-			Short:   "time that the agent took to read its configuration and look up operands, the last time",
-			Content: nanoseconds(&f.ReloadTook),
 		},
 		{
 			Item: 17, Name: "version", Shape: Shape{pdu.TypeString, pdu.SemDiscrete, pdu.Units{}},
@@ -244,54 +195,20 @@ func singularMetrics(s *Source) []Metric {
 			Content: nanoseconds(&f.UpstreamBusy),
 		},
 		{
-			Item: 50, Name: "upstream.reconnects", Shape: counter,
-			Short:   "number of times that the agent has connected to pmcd again",
-			Long:    "All rate() and delta() start again then, because the agent cannot know what was restarted\nmeanwhile.",
-			Content: count(&f.Reconnects),
-		},
-		{
 			Item: 30, Name: "request_time", Shape: counter,
-			Short:   "number of requests by the time that they have taken",
-			Long:    spreadText + "The time is from the arrival of\na request to the end of its reply.",
+			Short: "number of requests by the time that they have taken",
+			Long: "The name of an instance is an upper bound in milliseconds. The instance counts what is above the\n" +
+				"next lower bound and not above its own. The time is from the arrival of a request to the end of\n" +
+				"its reply.",
 			Content: histogram(&f.RequestTime),
 		},
 		{
-			Item: 31, Name: "upstream.time", Shape: counter,
-			Short:   "number of fetches that the agent has sent to pmcd, by the time until the answer",
-			Long:    spreadText + "pmcd serves no\nother client meanwhile.",
-			Content: histogram(&f.UpstreamTime),
-		},
-		{
-			Item: 32, Name: "sample.age.first", Shape: counter,
-			Short:   "number of metrics returned for first fetches, by the age of the sample",
-			Long:    spreadText + ageText + "These are the first fetches of a list of metrics in a\ncontext.",
-			Content: histogram(age(FirstFetch)),
-		},
-		{
-			Item: 33, Name: "sample.age.second", Shape: counter,
-			Short:   "number of metrics returned for second fetches, by the age of the sample",
-			Long:    spreadText + ageText + "The agent does not know the interval of the\nclient yet.",
-			Content: histogram(age(SecondFetch)),
-		},
-		{
-			Item: 34, Name: "sample.age.regular", Shape: counter,
-			Short: "number of metrics returned for predicted fetches, by the age of the sample",
-			Long: spreadText + ageText + "These are the third and later fetches of\n" +
-				"contexts that fetch at regular intervals.",
-			Content: histogram(age(RegularFetch)),
-		},
-		{
-			Item: 35, Name: "sample.age.irregular", Shape: counter,
-			Short:   "number of metrics returned for other fetches, by the age of the sample",
-			Long:    spreadText + ageText + "These are the third and later fetches of\ncontexts that fetch at irregular times.",
-			Content: histogram(age(IrregularFetch)),
-		},
-		{
-			Item: 36, Name: "sample.repeated", Shape: counter,
-			Short: "number of times that a metric had no value because there was no newer sample",
-			Long: "This concerns metrics with delta() only: the next value includes the change. rate() without delta()\n" +
-				"keeps its value.",
-			Content: count(&f.Repeated),
+			Item: 66, Name: "sample.age", Shape: counter,
+			Short: "number of metrics returned, by the age of the sample",
+			Long: "The name of an instance is an upper bound in milliseconds. The instance counts what is above the\n" +
+				"next lower bound and not above its own. The age is the time from the request for the sample to the\n" +
+				"arrival of the fetch.",
+			Content: histogram(&f.SampleAge),
 		},
 		{
 			Item: 58, Name: "window.functions", Shape: gauge,
@@ -301,23 +218,10 @@ func singularMetrics(s *Source) []Metric {
 			Content: count(&f.Windows),
 		},
 		{
-			Item: 59, Name: "window.values", Shape: gauge,
-			Short:   "number of values that the agent keeps for functions over time",
-			Long:    "A value takes 8 bytes, for stdev_sample() up to 16, for nth_percentile_sample() 20.",
-			Content: count(&f.WindowValues),
-		},
-		{
 			Item: 60, Name: "window.ticks", Shape: counter,
 			Short:   "number of samples that functions over time have taken",
 			Long:    "Functions with the same interval are fetched together: upstream.fetches counts that once.",
 			Content: count(&f.WindowTicks),
-		},
-		{
-			Item: 61, Name: "window.gaps", Shape: counter,
-			Short: "number of samples of functions over time that had no values",
-			Long: "The sample was late or missing, an operand had an error, or rate() or delta() had nothing to\n" +
-				"compare with.",
-			Content: count(&f.WindowGaps),
 		},
 		{
 			Item: Debug, Name: "debug", Shape: Shape{pdu.TypeU32, pdu.SemDiscrete, pdu.Units{}},
@@ -329,9 +233,3 @@ func singularMetrics(s *Source) []Metric {
 		},
 	}
 }
-
-const (
-	spreadText = "The name of an instance is an upper bound in milliseconds. The instance counts what is above the\n" +
-		"next lower bound and not above its own. "
-	ageText = "The age is the time from the request for the\nsample to the arrival of the fetch. "
-)

@@ -54,9 +54,9 @@ type Inputs struct {
 }
 
 // Value returns the value of a metric of a set. The value is computed only if no evaluation has the same inputs. spare
-// may have memory for an evaluation of the set, which is taken if a new one is needed. made counts the evaluations.
+// may have memory for an evaluation of the set, which is taken if a new one is needed.
 func (es *Evaluations) Value(
-	m *derived.Metric, set *derived.Set, in Inputs, spare *atomic.Pointer[derived.Evaluation], made *atomic.Uint64,
+	m *derived.Metric, set *derived.Set, in Inputs, spare *atomic.Pointer[derived.Evaluation],
 ) *derived.Vector {
 	samples, hasWindows := in.Samples, len(m.Needs().Windows) > 0
 	depth := m.Needs().History + 1
@@ -86,7 +86,6 @@ func (es *Evaluations) Value(
 		reused = &evaluation{memory: memory}
 		es.all = append(es.all, reused)
 	}
-	made.Add(1)
 	reused.samples = append(reused.samples[:0], samples...)
 	reused.names, reused.windows, reused.lastFetch = in.Names, in.Windows, es.fetches
 	es.samples = es.samples[:0]

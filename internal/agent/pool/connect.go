@@ -150,9 +150,7 @@ func (p *Pool) BeginSession(lookups *pmapi.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lookupConn = lookups
-	if p.lastSession++; p.lastSession > 1 {
-		p.figures.Reconnects.Add(1)
-	}
+	p.lastSession++
 	p.session = p.lastSession
 	wait.Signal(p.options.Ready)
 }

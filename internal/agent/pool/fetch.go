@@ -174,7 +174,6 @@ func (p *Pool) handleReply(a reply, now time.Time) {
 	c := a.conn
 	outcome := Answer{Columns: a.res, Arrived: now}
 	if a.err == nil {
-		p.figures.UpstreamTime.Record(now.Sub(c.sent), 1)
 		outcome.BlockedBefore = p.slow.Blocked
 		p.chargeAgents(c, &outcome)
 		p.recordChanges(c, a.res.Changes)

@@ -38,9 +38,6 @@ func (p *Predictor) Fetches() int { return p.fetches }
 // Last returns the time of the last fetch, zero if there was none.
 func (p *Predictor) Last() time.Time { return p.last }
 
-// Expected returns the time of the next fetch, zero if there is no forecast.
-func (p *Predictor) Expected() time.Time { return p.expected }
-
 // Interval returns the median of the intervals, 0 if there is none yet. If there are two, it is the last one: the first
 // may have begun with a late fetch.
 func (p *Predictor) Interval() time.Duration { return p.median }

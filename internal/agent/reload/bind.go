@@ -43,13 +43,12 @@ const (
 // the operands that are known.
 func (r *Reloader) reloadConfig(ctx context.Context) {
 	start := time.Now()
-	r.loadConfig()
+	r.config = r.options.Load()
 	r.options.Upstream.ForgetOversize()
 	err := r.rebind(ctx, lookUpMissingOnly)
 	if err != nil {
 		_ = r.rebind(ctx, lookUpNothing)
 	}
-	r.options.Figures.ReloadTook.Store(int64(time.Since(start)))
 	if r.reloadAll.Swap(false) && err == nil { // the new definitions are served already: this takes longer
 		err = r.rebind(ctx, lookUpEverything)
 	}
@@ -60,11 +59,6 @@ func (r *Reloader) reloadConfig(ctx context.Context) {
 		"definitions": len(snap.Entries), "bound": snap.Bound, "failed": r.options.Figures.Failed.Load(),
 		"duration": time.Since(start),
 	}).Info("configuration read again")
-}
-
-func (r *Reloader) loadConfig() {
-	r.config = r.options.Load()
-	r.config.Read = r.options.Now()
 }
 
 // rebind looks up operands, builds a snapshot of all definitions, serves it and announces its changes. It fails if a

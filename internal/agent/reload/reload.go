@@ -121,7 +121,7 @@ func New(o Options) *Reloader {
 	if r.ids, err = identity.Load(o.StateFile, o.Domain); err != nil {
 		r.log.WithError(err).Error("cannot read the metric identifiers of earlier runs")
 	}
-	r.loadConfig()
+	r.config = r.options.Load()
 	snap := r.buildSnapshot(nil)
 	r.saveIdentities()
 	snap.Results = r.options.Sampler.ApplySet(snap.Set, snap.Windows, snap.WindowTimes)

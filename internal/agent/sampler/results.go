@@ -86,7 +86,6 @@ func (s *Sampler) publish(complete *ticker) {
 		}
 		next.previous, next.tick = next.tick, complete.tick
 	}
-	s.options.Figures.WindowValues.Store(int64(s.windows.Retained()))
 	s.mu.Lock()
 	s.results.published.Store(next)
 	s.mu.Unlock()

@@ -335,8 +335,6 @@ func (s *Sampler) addSample(t *ticker, i int, sample *operand.Sample) {
 	}
 	if hasValues {
 		s.options.Figures.WindowTicks.Add(1)
-	} else {
-		s.options.Figures.WindowGaps.Add(1)
 	}
 	if tooLarge := s.windows.TooLarge(i); tooLarge != s.tooLarge[i] {
 		if s.tooLarge[i] = tooLarge; tooLarge {
@@ -352,6 +350,5 @@ func (s *Sampler) addSample(t *ticker, i int, sample *operand.Sample) {
 func (s *Sampler) recordGaps(windows []int, t *ticker) {
 	for _, i := range windows {
 		s.windows.Miss(i, t.tick)
-		s.options.Figures.WindowGaps.Add(1)
 	}
 }

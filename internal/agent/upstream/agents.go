@@ -2,10 +2,8 @@ package upstream
 
 import (
 	"context"
-	"time"
 
 	"pmdaderived/internal/agent/agents"
-	"pmdaderived/internal/agent/slow"
 	"pmdaderived/pmda/pmapi"
 )
 
@@ -25,18 +23,14 @@ func (u *Upstream) NameAgents(ctx context.Context) {
 	u.agentNames = names
 }
 
-// Agents calls shown with each agent that has had a request, in order of their domains, and whether it rests, until
-// shown returns false. The lock is not held meanwhile.
-func (u *Upstream) Agents(now time.Time, shown func(a *agents.Agent, resting bool) bool) {
+// Agents calls shown with each agent that has had a request, in order of their domains, until shown returns false. The
+// lock is not held meanwhile.
+func (u *Upstream) Agents(shown func(*agents.Agent) bool) {
 	u.mu.Lock()
 	list := u.agentTable.List(u.agentNames)
-	resting := make([]bool, len(list))
-	for i := range list {
-		resting[i] = u.slow.Resting(now, slow.AgentBudget(slow.Values, list[i].Domain))
-	}
 	u.mu.Unlock()
 	for i := range list {
-		if !shown(&list[i], resting[i]) {
+		if !shown(&list[i]) {
 			return
 		}
 	}

@@ -28,9 +28,7 @@ func TestFiguresOfAgents(t *testing.T) {
 		await.Until(t, "samples", func() bool { return s.idle(up, io) && s.newest(up) != nil })
 	}
 	shown := func() (all []string) {
-		s.Agents(s.now(), func(a *agents.Agent, resting bool) bool {
-			assert.False(t, resting)
-			assert.EqualValues(t, 4, a.Requests)
+		s.Agents(func(a *agents.Agent) bool {
 			all = append(all, fmt.Sprintf("%d %s %d %s", a.Domain, a.Name, a.Errors, a.Error()))
 			return true
 		})
@@ -63,7 +61,7 @@ func TestFiguresOfAgents(t *testing.T) {
 	s.readers.Wait()
 	assert.Equal(t, []string{"3 proc 0 ", "60 linux " + problem}, shown())
 	n := 0
-	s.Agents(s.now(), func(*agents.Agent, bool) bool { n++; return false })
+	s.Agents(func(*agents.Agent) bool { n++; return false })
 	assert.Equal(t, 1, n)
 	entries := 0
 	for _, entry := range s.log.AllEntries() {

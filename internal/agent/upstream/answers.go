@@ -47,7 +47,7 @@ func (u *Upstream) disconnected() {
 // agents answered in that time, and rate() divides by it. It is fetched again, once: the next sample is stored whatever
 // it took.
 func (u *Upstream) storeAnswer(asked *fetch, a pool.Answer) {
-	u.agentTable.CountFetch(asked.Agents, a.PMCDTime)
+	u.agentTable.Add(asked.Agents)
 	if len(asked.Sources) == 0 {
 		return
 	}
