@@ -8,14 +8,8 @@
 //	the Go runtime ─┘   (exported       (one goroutine,
 //	                     rows)           update every 2 s)
 //
-// The states of the file:
-//
-//	state      becomes
-//	no file    file, at an update, unless the system refuses; the refusal is logged once
-//	file       no file, if it was removed or cut short, or when the context ends
-//	           taken, if another process has replaced it
-//	taken      no file, when the other process has removed its own
-//	any        off, if speed panics: this is logged, and Run returns
+// The file is made once, at the start. If the system refuses it, if it is removed, replaced or cut short later, or if
+// speed panics, this is logged, and there are no metrics until the agent is started again.
 //
 // The goroutine of [Exporter.Run] owns everything here. It reads atomic counters, takes no lock and waits for no other
 // goroutine, so it can neither delay nor end the agent.

@@ -40,10 +40,6 @@ type Exporter struct {
 	dir, name string
 	log       logrus.FieldLogger
 	reader    *reader
-
-	file        *file    // nil: there is none
-	written     []uint64 // the numbers in file, in the order of the reader's metrics
-	loggedError string   // why there are no metrics now; "": there are
 }
 
 // New returns an Exporter, which [Exporter.Run] starts.
@@ -53,86 +49,37 @@ func New(o Options) *Exporter {
 	}
 }
 
-// Run makes the file, keeps it up to date until ctx ends, and removes it. After an error the next update tries again.
-// If speed panics, Run removes the file and returns. It is called once.
+// Run makes the file, keeps it up to date until ctx ends, and removes it. After an error, or a panic of speed, it logs
+// that and returns. It is called once.
 func (e *Exporter) Run(ctx context.Context) {
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // a mapping whose file has become shorter
-	defer e.removeFile()
-	for {
-		if err := recoverPanic(func() error { e.updateOnce(); return nil }); err != nil {
-			e.log.WithError(err).Warn("no metrics below mmv")
-			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-	}
-}
-
-// recoverPanic calls do. It returns a panic of speed, or a fault of the mapping, as an error.
-func recoverPanic(do func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // the file can become shorter after checkPath
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("panic: %v", r)
+			e.log.WithField("panic", r).Warn("no metrics below mmv")
 		}
 	}()
-	return do()
-}
-
-// updateOnce updates the file, and logs an error when it begins and when it ends.
-func (e *Exporter) updateOnce() {
-	switch err := e.update(e.reader.read()); {
-	case err != nil && err.Error() != e.loggedError:
-		e.loggedError = err.Error()
+	if err := e.export(ctx); err != nil {
 		e.log.WithError(err).Warn("no metrics below mmv")
-	case err == nil && e.loggedError != "":
-		e.loggedError = ""
-		e.log.Info("metrics below mmv are available again")
 	}
 }
 
-// update writes the numbers that have changed. If there is no file, it makes one with all numbers.
-func (e *Exporter) update(numbers []uint64) error {
-	if e.file != nil {
-		switch err := e.file.checkPath(); {
-		case errors.Is(err, errLost):
-			e.log.Info("mmv file is missing, creating it again")
-			e.removeFile()
-		case err != nil:
+// export makes the file, updates it until ctx ends or an update fails, and removes it.
+func (e *Exporter) export(ctx context.Context) (err error) {
+	f, err := create(e.dir, e.name, e.reader.metrics, e.reader.read())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.close()) }()
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		if err := f.update(e.reader.read()); err != nil {
 			return err
 		}
 	}
-	if e.file == nil {
-		made, err := create(e.dir, e.name, e.reader.metrics, numbers)
-		if err != nil {
-			return err
-		}
-		e.file, e.written = made, append(e.written[:0], numbers...)
-		return nil
-	}
-	for i, number := range numbers {
-		if number == e.written[i] {
-			continue
-		}
-		if err := e.file.write(i, number); err != nil {
-			return err
-		}
-		e.written[i] = number
-	}
-	return nil
-}
-
-// removeFile removes the file.
-func (e *Exporter) removeFile() {
-	if e.file == nil {
-		return
-	}
-	if err := recoverPanic(e.file.close); err != nil {
-		e.log.WithError(err).Warn("cannot remove the mmv file")
-	}
-	e.file = nil
 }

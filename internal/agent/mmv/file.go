@@ -33,7 +33,8 @@ type file struct {
 }
 
 // create makes the file dir/name with these metrics and their numbers. It replaces an existing file. The new file
-// gets its name when it is complete: the MMV agent ignores hidden files.
+// gets its name when it is complete: the MMV agent ignores hidden files. speed makes the cluster of the metrics' PMIDs
+// from the hidden name, so another one would change them.
 func create(dir, name string, metrics []control.Metric, numbers []uint64) (*file, error) {
 	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
 		return nil, errors.New("speed writes for little-endian machines only")
@@ -57,23 +58,19 @@ func create(dir, name string, metrics []control.Metric, numbers []uint64) (*file
 		f.values = append(f.values, made)
 	}
 	hidden := filepath.Join(dir, "."+name)
-	if err := f.start(hidden); err != nil {
+	err = client.Start()
+	if err == nil {
+		f.info, err = os.Stat(hidden)
+	}
+	if err == nil {
+		err = os.Rename(hidden, f.path)
+	}
+	if err != nil {
 		_ = client.Stop()     // it is an error to stop what has not been started
 		_ = os.Remove(hidden) // it may not exist
 		return nil, err
 	}
 	return f, nil
-}
-
-// start lets speed write the file at hidden, and renames it.
-func (f *file) start(hidden string) (err error) {
-	if err := f.client.Start(); err != nil {
-		return err
-	}
-	if f.info, err = os.Stat(hidden); err != nil {
-		return err
-	}
-	return os.Rename(hidden, f.path)
 }
 
 // newMetric returns a metric of speed with a number.
@@ -97,40 +94,31 @@ func speedValue(t pdu.Type, number uint64) any {
 	return number
 }
 
-// write sets the number of a metric. It must not be called after close.
-func (f *file) write(i int, number uint64) error {
-	return f.values[i].Set(speedValue(f.metrics[i].Type, number))
-}
-
-var (
-	// errLost means that somebody has taken the file away.
-	errLost = errors.New("the file was removed or cut short")
-	// errTaken means that another process has put its file in the place of ours.
-	errTaken = errors.New("another process exports under this name")
-)
-
-// checkPath returns errLost or errTaken if the path has another file now, or a shorter one. To write to the mapping
-// of a file that has become shorter would cause a SIGBUS.
-func (f *file) checkPath() error {
-	now, err := os.Lstat(f.path)
-	switch {
-	case err != nil:
-		return errLost
-	case !os.SameFile(f.info, now):
-		return errTaken
-	case now.Size() < f.info.Size():
-		return errLost
+// update sets the numbers of all metrics, unless the file is not as it was made. It must not be called after close.
+func (f *file) update(numbers []uint64) error {
+	if !f.unchanged() {
+		return errors.New("the file was removed, replaced or cut short; the next start of the agent makes it again")
+	}
+	for i, number := range numbers {
+		if err := f.values[i].Set(speedValue(f.metrics[i].Type, number)); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// close gives up the mapping. It removes the file, unless another process has replaced it.
+// unchanged reports whether the path has this file, with all its bytes. To write to the mapping of a file that has
+// become shorter would cause a SIGBUS.
+func (f *file) unchanged() bool {
+	now, err := os.Lstat(f.path)
+	return err == nil && os.SameFile(f.info, now) && now.Size() >= f.info.Size()
+}
+
+// close gives up the mapping. It removes the file if the path still has it: another process may have replaced it.
 func (f *file) close() error {
 	var err error
-	if !errors.Is(f.checkPath(), errTaken) {
-		if err = os.Remove(f.path); errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
+	if now, lost := os.Lstat(f.path); lost == nil && os.SameFile(f.info, now) {
+		err = os.Remove(f.path)
 	}
 	return errors.Join(err, f.client.Stop())
 }

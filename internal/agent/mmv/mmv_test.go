@@ -127,7 +127,7 @@ func TestFile(t *testing.T) {
 	assert.Len(t, entries, 1, "nothing but the file is left")
 	assert.EqualValues(t, os.Getpid(), read(t, f.path).values["pid"])
 
-	metrics, values := map[string]string{}, map[string]any{}
+	metrics, values, numbers := map[string]string{}, map[string]any{}, make([]uint64, len(r.metrics))
 	for i, m := range r.metrics {
 		metrics[m.Name] = fmt.Sprint(int(m.Type), " ", int(m.Sem), " ", m.Units.Wire())
 		number := uint64(1000 + i)
@@ -140,8 +140,9 @@ func TestFile(t *testing.T) {
 		default:
 			values[m.Name] = number
 		}
-		require.NoError(t, f.write(i, number))
+		numbers[i] = number
 	}
+	require.NoError(t, f.update(numbers))
 	s := read(t, f.path)
 	assert.Equal(t, metrics, s.metrics)
 	assert.Equal(t, values, s.values)
@@ -233,26 +234,8 @@ func TestReadingAllocatesNothing(t *testing.T) {
 	assert.Zero(t, testing.AllocsPerRun(100, func() { r.read() }))
 }
 
-// A removed file is made again, and anything with its name that a crashed process has left is replaced.
-func TestFileIsMadeAgain(t *testing.T) {
-	for _, row := range []struct {
-		name string
-		do   func(t *testing.T, path string) // to our file
-	}{
-		{"removed", func(t *testing.T, path string) { require.NoError(t, os.Remove(path)) }},
-		{"cut short", func(t *testing.T, path string) { require.NoError(t, os.Truncate(path, 0)) }},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			dir := folder(t)
-			e, hook := exporter(dir, &control.Figures{})
-			e.updateOnce()
-			row.do(t, filepath.Join(dir, "ours"))
-			e.updateOnce()
-			assert.Len(t, read(t, filepath.Join(dir, "ours")).metrics, len(e.reader.metrics))
-			assert.Equal(t, []string{"info: mmv file is missing, creating it again"}, lines(hook))
-			e.removeFile()
-		})
-	}
+// Anything with the names of the file that a crashed process has left is replaced.
+func TestFileReplacesAnother(t *testing.T) {
 	for _, row := range []struct {
 		name string
 		do   func(t *testing.T, dir string)
@@ -268,11 +251,11 @@ func TestFileIsMadeAgain(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			dir := folder(t)
 			row.do(t, dir)
-			e, hook := exporter(dir, &control.Figures{})
-			e.updateOnce()
-			read(t, filepath.Join(dir, "ours"))
-			assert.Empty(t, lines(hook))
-			e.removeFile()
+			r := newReader(&control.Figures{})
+			f, err := create(dir, "ours", r.metrics, r.read())
+			require.NoError(t, err)
+			read(t, f.path)
+			require.NoError(t, f.close())
 			entries, err := os.ReadDir(dir)
 			require.NoError(t, err)
 			assert.Empty(t, entries)
@@ -280,33 +263,41 @@ func TestFileIsMadeAgain(t *testing.T) {
 	}
 }
 
-// The process that was started last has the file. The other one leaves it alone, and makes its own when it has gone.
-func TestFileOfAnother(t *testing.T) {
-	dir := folder(t)
-	path := filepath.Join(dir, "ours")
-	one, logged := exporter(dir, &control.Figures{})
-	one.updateOnce()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "new"), []byte("theirs"), 0o644))
-	require.NoError(t, os.Rename(filepath.Join(dir, "new"), path))
-	one.updateOnce()
-	one.updateOnce()
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
-	assert.Equal(t, "theirs", string(text))
-	require.NoError(t, os.Remove(path))
-	one.updateOnce()
-	read(t, path)
-	assert.Equal(t, []string{
-		"warning: no metrics below mmv", "info: mmv file is missing, creating it again", "info: metrics below mmv are available again",
-	}, lines(logged))
-
-	require.NoError(t, os.Remove(path))
-	require.NoError(t, os.WriteFile(path, []byte("theirs"), 0o644))
-	one.removeFile()
-	assert.FileExists(t, path)
+// Without its file the Exporter ends, logs why, and leaves the file of another process alone.
+func TestFileThatIsLost(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		do   func(t *testing.T, path string) // to our file
+		want string                          // what is left; "": no file
+	}{
+		{"removed", func(t *testing.T, path string) { require.NoError(t, os.Remove(path)) }, ""},
+		{"cut short", func(t *testing.T, path string) { require.NoError(t, os.Truncate(path, 0)) }, ""},
+		{"replaced", func(t *testing.T, path string) {
+			require.NoError(t, os.Remove(path))
+			require.NoError(t, os.WriteFile(path, []byte("theirs"), 0o644))
+		}, "theirs"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dir := folder(t)
+				path := filepath.Join(dir, "ours")
+				e, hook := exporter(dir, &control.Figures{})
+				ended := make(chan struct{})
+				go func() { e.Run(t.Context()); close(ended) }()
+				synctest.Wait()
+				read(t, path)
+				row.do(t, path)
+				<-ended
+				require.Equal(t, []string{"warning: no metrics below mmv"}, lines(hook))
+				assert.ErrorContains(t, hook.LastEntry().Data["error"].(error), "removed, replaced or cut short")
+				text, _ := os.ReadFile(path)
+				assert.Equal(t, row.want, string(text))
+			})
+		})
+	}
 }
 
-// An error is logged once, and the file is made as soon as it can be.
+// Where no file can be made, the Exporter logs the reason and ends.
 func TestNoFile(t *testing.T) {
 	for _, row := range []struct {
 		name string
@@ -329,30 +320,24 @@ func TestNoFile(t *testing.T) {
 			require.NoError(t, os.Remove(dir))
 			row.make(t, dir)
 			e, hook := exporter(dir, &control.Figures{})
-			e.updateOnce()
-			e.updateOnce()
+			e.Run(t.Context())
 			require.Equal(t, []string{"warning: no metrics below mmv"}, lines(hook))
 			assert.Equal(t, filepath.Join(dir, "ours"), hook.LastEntry().Data["file"])
 			assert.ErrorContains(t, hook.LastEntry().Data["error"].(error), row.want)
-			folder(t)
-			e.updateOnce()
-			read(t, filepath.Join(dir, "ours"))
-			assert.Equal(t, "metrics below mmv are available again", hook.LastEntry().Message)
-			e.removeFile()
 		})
 	}
 }
 
-// A store to a mapping whose file was cut short returns an error, and does not end the process.
-func TestFaultIsAnError(t *testing.T) {
+// A store to a mapping whose file was cut short panics, which Run recovers, and does not end the process.
+func TestFaultIsAPanic(t *testing.T) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	r := newReader(&control.Figures{})
 	f, err := create(folder(t), "ours", r.metrics, r.read())
 	require.NoError(t, err)
 	defer f.close()
 	require.NoError(t, os.Truncate(f.path, 0))
-	assert.ErrorIs(t, f.checkPath(), errLost)
-	require.ErrorContains(t, recoverPanic(func() error { return f.write(0, 7) }), "panic")
+	assert.False(t, f.unchanged())
+	assert.Panics(t, func() { _ = f.values[0].Set(speedValue(f.metrics[0].Type, 7)) })
 }
 
 func TestCheckName(t *testing.T) {
