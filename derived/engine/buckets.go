@@ -35,7 +35,7 @@ type histogram struct {
 const rounding = 1e-12
 
 // buckets computes opBuckets, also for groups. A group whose buckets are not complete and plausible has no value.
-func (e *Evaluation) buckets(i int32, s *step, c *cell) {
+func (e *Evaluation) buckets(s *step, c *cell) {
 	a := e.step(s.first)
 	if c.v.Code = cmp.Or(min(0, a.Code), e.keyCode(s)); c.v.Code < 0 || a.Len() == 0 {
 		return
@@ -57,7 +57,7 @@ func (e *Evaluation) buckets(i int32, s *step, c *cell) {
 		c.v.Code, c.v.Why = pdu.ErrInst, m.buckets.why
 		return
 	}
-	out := e.makeNumbers(i, c, len(m.buckets.histograms))[:0]
+	out := c.makeNumbers(len(m.buckets.histograms))[:0]
 	m.ids = m.ids[:0]
 	for k := range m.buckets.histograms {
 		h := &m.buckets.histograms[k]
@@ -223,7 +223,7 @@ func (h *histogram) share(n float64) float64 {
 }
 
 // fill gives the values of the first operand to the instances of the second one, and NaN to the others of these.
-func (e *Evaluation) fill(i int32, s *step, c *cell) {
+func (e *Evaluation) fill(s *step, c *cell) {
 	a, all := e.step(s.first), e.step(s.second)
 	switch {
 	case a.Code < 0:
@@ -233,7 +233,7 @@ func (e *Evaluation) fill(i int32, s *step, c *cell) {
 		return
 	}
 	c.v.Insts = all.Insts
-	out := e.makeNumbers(i, c, all.Insts.Len())
+	out := c.makeNumbers(all.Insts.Len())
 	if all.Insts == a.Insts {
 		copy(out, a.Bits)
 		return

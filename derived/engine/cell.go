@@ -26,7 +26,7 @@ type cell struct {
 // cellMemory is the memory of a cell for more than one number, and for sets and joins that the next evaluation can
 // reuse.
 type cellMemory struct {
-	bits    []uint64 // a register if one other step takes the result: then nil between two evaluations
+	bits    []uint64
 	blobs   [][]byte
 	ids     []pdu.Inst
 	join    *column.Join    // the last one of the operands' sets
@@ -38,30 +38,15 @@ type cellMemory struct {
 	buckets  *buckets        // the last ones
 }
 
-// makeNumbers returns room for the n numbers of the result of step i: a register if only one step takes the result.
-func (e *Evaluation) makeNumbers(i int32, c *cell, n int) []uint64 {
-	if n == 1 {
-		c.v.Bits = c.single[:]
-		return c.v.Bits
+// makeNumbers returns room for the n numbers of the result.
+func (c *cell) makeNumbers(n int) []uint64 {
+	c.v.Bits = c.single[:]
+	if n != 1 {
+		m := c.memory()
+		m.bits = fit(m.bits, n)
+		c.v.Bits = m.bits
 	}
-	if c.memory(); e.set.program.retained[i] {
-		c.bits = fit(c.bits, n)
-	} else {
-		c.bits = e.registers.take(n)
-	}
-	c.v.Bits = c.bits[:n]
 	return c.v.Bits
-}
-
-// release gives back the register of an operand. It is called when the only step that takes the operand is computed.
-func (e *Evaluation) release(operand int32) {
-	if e.set.program.retained[operand] {
-		return
-	}
-	if c := e.slots[operand].cell; c != nil && c.cellMemory != nil && c.bits != nil {
-		e.registers.give(c.bits)
-		c.bits = nil
-	}
 }
 
 // memory returns the part of the cell that few steps need.

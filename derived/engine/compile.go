@@ -21,7 +21,6 @@ type compiler struct {
 	walked      []uint32         // of each step: the last walk of collectNeeds that met it
 	walks       uint32           // of collectNeeds, so far
 	needs       map[int32]*Needs // of the metrics, by the steps of their values
-	users       []uint8          // of each step: how many steps or metrics take its result; many stands for more
 	known       map[step]int32   // the position of each step
 	byTree      map[treeAt]int32 // the steps of trees with operands
 	instancesOf map[treeAt]int32 // the steps that addInstances returned
@@ -41,7 +40,7 @@ type treeAt struct {
 func newCompiler(s *Set, n int) *compiler {
 	return &compiler{
 		set: s, program: &program{steps: make([]step, 0, n)},
-		reads: make([]bool, 0, n), walked: make([]uint32, 0, n), users: make([]uint8, 0, n), needs: make(map[int32]*Needs),
+		reads: make([]bool, 0, n), walked: make([]uint32, 0, n), needs: make(map[int32]*Needs),
 		known: make(map[step]int32, n), byTree: make(map[treeAt]int32), instancesOf: make(map[treeAt]int32),
 		patternOf: make(map[string]int32), textOf: make(map[string]int32),
 		factorOf: make(map[units.Factor]int32), unitsOf: make(map[[2]pdu.Units]int32),
@@ -53,22 +52,13 @@ func (c *compiler) addMetric(m *Metric) {
 	m.root = c.addTree(m.Tree, 0)
 	m.needs = c.collectNeeds(m.root, m.Tree)
 	c.needs[m.root] = &m.needs
-	c.users[m.root] = many
 }
-
-// many is the number of users from which on the result of a step cannot be in a register.
-const many = 2
 
 // finishProgram returns the program. No steps can be added afterwards.
 func (c *compiler) finishProgram() *program {
 	p := c.program
 	if n := len(p.steps); cap(p.steps) > n+n/8 { // the estimate was too high
 		p.steps = slices.Clone(p.steps)
-	}
-	p.retained = make([]bool, len(p.steps))
-	for i := range p.steps {
-		s := &p.steps[i]
-		p.retained[i] = c.users[i] >= many || s.op == opOperand || !s.set
 	}
 	return p
 }
@@ -85,17 +75,9 @@ func (c *compiler) add(s step) int32 {
 	i := int32(len(c.program.steps))
 	c.program.steps = append(c.program.steps, s)
 	c.known[s] = i
-	c.users = append(c.users, 0)
 	c.walked = append(c.walked, 0)
 	reads := s.op == opOperand
-	uses := uint8(1)
-	if s.op == opTernary && !s.setA && s.set {
-		uses = many // the operand's column becomes the result: see selectWhole
-	}
-	s.takes(func(k int32) {
-		c.users[k] = min(many, c.users[k]+uses)
-		reads = reads || c.reads[k]
-	})
+	s.takes(func(k int32) { reads = reads || c.reads[k] })
 	c.reads = append(c.reads, reads)
 	return i
 }

@@ -10,7 +10,7 @@ import (
 // instances. The result has the instances of the third operand, all that the first one could have; without these it has
 // the instances of the first operand. It also has those of the second if that is a set. If an error is taken for an
 // instance, or because no instance is known, the error is the result.
-func (e *Evaluation) defaultValues(i int32, s *step, c *cell) {
+func (e *Evaluation) defaultValues(s *step, c *cell) {
 	x := e.step(s.first)
 	switch {
 	case x.Code < 0:
@@ -42,7 +42,7 @@ func (e *Evaluation) defaultValues(i int32, s *step, c *cell) {
 	}
 	m := c.memory()
 	m.ids = m.ids[:0]
-	out, all := e.makeNumbers(i, c, len(first.IDs())+len(second.IDs())), true
+	out, all := c.makeNumbers(len(first.IDs())+len(second.IDs())), true
 	for from, insts := range [...]*column.InstSet{first, second} {
 		for k, id := range insts.IDs() {
 			if from > 0 && first != nil && first.Near(id, k) >= 0 {
@@ -77,7 +77,7 @@ func (e *Evaluation) defaultValues(i int32, s *step, c *cell) {
 // instances finds the instances of two operands that the step wants. Its numbers mean nothing. An operand whose instances
 // are unknown because of an error does not count. The error is the result if no instance is known. It is returned beside
 // the instances if they should be those of both.
-func (e *Evaluation) instances(i int32, s *step, c *cell) {
+func (e *Evaluation) instances(s *step, c *cell) {
 	a, b := e.step(s.first), e.step(s.second)
 	c.v.Code = cmp.Or(min(0, a.Code), min(0, b.Code))
 	switch of := s.of(); {
@@ -109,6 +109,6 @@ func (e *Evaluation) instances(i int32, s *step, c *cell) {
 		c.v.Code = 0
 	}
 	if c.v.Code == 0 {
-		e.makeNumbers(i, c, len(c.v.Insts.IDs()))
+		c.makeNumbers(len(c.v.Insts.IDs()))
 	}
 }

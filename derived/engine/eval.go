@@ -24,10 +24,10 @@ type Evaluation struct {
 	// they are no values there.
 	inWindow bool
 
-	results   *Results // of the windows; nil: unknown
-	registers registers
-	scratch   *blocks       // nil: not needed yet
-	groups    *group.Groups // nil: not needed yet
+	results *Results      // of the windows; nil: unknown
+	scratch *blocks       // nil: not needed yet
+	column  []uint64      // scratch memory for a whole column
+	groups  *group.Groups // nil: not needed yet
 }
 
 // NewEvaluation returns an evaluation without samples, in which no metric has values.
@@ -48,7 +48,6 @@ func (e *Evaluation) Reset(history ...Sample) {
 	clear(e.history)
 	e.results = nil
 	e.history = append(e.history[:0], history...)
-	e.registers.shrink()
 	if e.round++; e.round == 0 { // results of 2³² rounds ago would be valid again
 		for i := range e.slots {
 			e.slots[i].round = 0
@@ -74,8 +73,7 @@ func (e *Evaluation) sample(age uint8) Sample {
 	return e.history[age]
 }
 
-// step returns the result of a step. It computes the step unless that has happened since the last Reset, and then gives
-// back the registers of the operands.
+// step returns the result of a step. It computes the step unless that has happened since the last Reset.
 func (e *Evaluation) step(i int32) *column.Vector {
 	slot := &e.slots[i]
 	if slot.round == e.round {
@@ -110,61 +108,46 @@ func (e *Evaluation) step(i int32) *column.Vector {
 		c.single[0] = s.value()
 		c.v.Bits = c.single[:]
 	case opConstSet:
-		e.constSet(i, s, c)
+		e.constSet(s, c)
 	case opNothing, opSame:
 	case opConvert, opScale, opRescale, opTruth, opNot, opNegate, opEach:
-		e.unary(i, s, c)
+		e.unary(s, c)
 	case opArith, opCompare, opBool, opPair:
-		e.binary(i, s, c)
-		e.release(s.second)
+		e.binary(s, c)
 	case opAggregate:
 		e.aggregate(s, c)
 	case opTop:
-		e.topK(i, s, c)
+		e.topK(s, c)
 	case opCount:
 		if a := e.step(s.first); a.Len() > 0 || e.isKnown(s, a) {
 			c.setNumber(uint64(a.Len())) // 0 for an error
 		}
 	case opBuckets:
-		e.buckets(i, s, c)
+		e.buckets(s, c)
 	case opFill:
-		e.fill(i, s, c)
-		e.release(s.second)
+		e.fill(s, c)
 	case opDelta, opRate:
-		e.change(i, s, c)
-		e.release(s.second)
+		e.change(s, c)
 	case opUnchanged:
-		e.zeroChange(i, s, c)
+		e.zeroChange(s, c)
 	case opScalar:
 		c.setOne(e.step(s.first), 0, nil)
 	case opSelect:
 		e.selectInstance(s, c)
 	case opMatch:
-		e.matchInstances(i, s, c)
+		e.matchInstances(s, c)
 	case opTernary:
-		e.ternary(i, s, c)
-		e.release(s.second)
-		e.release(s.third)
+		e.ternary(s, c)
 	case opDefault:
-		e.defaultValues(i, s, c)
-		e.release(s.second)
-		e.release(s.third)
+		e.defaultValues(s, c)
 	case opGroup:
-		e.aggregateGroups(i, s, c)
-		if s.key == group.KeyMetric {
-			e.release(s.second)
-		}
+		e.aggregateGroups(s, c)
 	case opSpread:
-		e.spreadGroups(i, s, c)
-		if s.key == group.KeyMetric {
-			e.release(s.second)
-		}
-		e.release(s.third)
+		e.spreadGroups(s, c)
 	case opRename:
-		e.renameGroups(i, s, c)
+		e.renameGroups(s, c)
 	case opInstances:
-		e.instances(i, s, c)
-		e.release(s.second)
+		e.instances(s, c)
 	}
 	if c.v.Code >= 0 && c.v.Len() == 0 && s.op != opTernary {
 		s.takes(func(k int32) { c.v.Unknown = c.v.Unknown || e.step(k).Unknown })
@@ -175,9 +158,6 @@ func (e *Evaluation) step(i int32) *column.Vector {
 				c.v.Why = cmp.Or(c.v.Why, of.v.Why)
 			}
 		})
-	}
-	if s.op > opNothing {
-		e.release(s.first)
 	}
 	return &c.v
 }
@@ -211,7 +191,7 @@ func (c *cell) setUnusual(s *step, v *column.Vector) {
 	}
 }
 
-func (e *Evaluation) constSet(i int32, s *step, c *cell) {
+func (e *Evaluation) constSet(s *step, c *cell) {
 	sample := e.sample(s.age)
 	if sample == nil {
 		return
@@ -222,26 +202,26 @@ func (e *Evaluation) constSet(i int32, s *step, c *cell) {
 		return
 	}
 	c.v.Insts = members
-	out := e.makeNumbers(i, c, members.Len())
+	out := c.makeNumbers(members.Len())
 	v := s.value()
 	for k := range out {
 		out[k] = v
 	}
 }
 
-func (e *Evaluation) unary(i int32, s *step, c *cell) {
+func (e *Evaluation) unary(s *step, c *cell) {
 	a := e.step(s.first)
 	if a.Code < 0 {
 		c.v.Code = a.Code
 		return
 	}
 	c.v.Insts = a.Insts
-	e.set.program.unary(s, e.makeNumbers(i, c, len(a.Bits)), a.Bits)
+	e.set.program.unary(s, c.makeNumbers(len(a.Bits)), a.Bits)
 }
 
 // binary pairs the values of two sets by instance, and a single value with each value of a set. If both have an
 // error, that of the left one is the result.
-func (e *Evaluation) binary(i int32, s *step, c *cell) {
+func (e *Evaluation) binary(s *step, c *cell) {
 	loop := s.binary()
 	if e.inWindow && s.divides() {
 		loop = divideAsIs
@@ -271,7 +251,7 @@ func (e *Evaluation) binary(i int32, s *step, c *cell) {
 	default:
 		c.v.Insts, x.single, n = b.Insts, true, len(b.Bits)
 	}
-	e.apply(loop, e.makeNumbers(i, c, n), &x, &y)
+	e.apply(loop, c.makeNumbers(n), &x, &y)
 }
 
 // dropNaN removes the values that are not a number, and their instances.
@@ -314,6 +294,12 @@ func (e *Evaluation) blocks() *blocks {
 	return e.scratch
 }
 
+// wholeColumn returns scratch memory for n numbers, valid until the next call.
+func (e *Evaluation) wholeColumn(n int) []uint64 {
+	e.column = fit(e.column, n)
+	return e.column
+}
+
 func (e *Evaluation) aggregate(s *step, c *cell) {
 	a := e.step(s.first)
 	f := &functions[s.function()]
@@ -321,10 +307,9 @@ func (e *Evaluation) aggregate(s *step, c *cell) {
 	case a.Code < 0:
 		c.v.Code = a.Code
 	case len(a.Bits) > 0 && f.sorts:
-		sorted := e.registers.take(len(a.Bits))
+		sorted := e.wholeColumn(len(a.Bits))
 		copy(sorted, a.Bits)
 		c.setNumber(f.reduce(s.from, sorted, e.number(s)))
-		e.registers.give(sorted)
 	case len(a.Bits) > 0:
 		c.setNumber(f.reduce(s.from, a.Bits, e.number(s)))
 	case f.ofNone && e.isKnown(s, a):
@@ -342,14 +327,14 @@ func (e *Evaluation) isKnown(s *step, a *column.Vector) bool {
 func (e *Evaluation) number(s *step) float64 { return column.ToDouble(e.steps[s.third].value()) }
 
 // zeroChange is the change of a value that depends on no metric: 0 if there is an earlier sample.
-func (e *Evaluation) zeroChange(i int32, s *step, c *cell) {
+func (e *Evaluation) zeroChange(s *step, c *cell) {
 	a := e.step(s.first)
 	switch {
 	case a.Code < 0:
 		c.v.Code = a.Code
 	case e.sample(s.age+1) != nil:
 		c.v.Insts = a.Insts
-		clear(e.makeNumbers(i, c, len(a.Bits)))
+		clear(c.makeNumbers(len(a.Bits)))
 	}
 }
 
@@ -370,7 +355,7 @@ func (e *Evaluation) changeOperands(s *step, c *cell) (now, before *column.Vecto
 
 // change computes opDelta and opRate. A rate is the change divided by the seconds between the samples. A counter that
 // went down was reset: its instance has no rate, and in a window no delta.
-func (e *Evaluation) change(i int32, s *step, c *cell) {
+func (e *Evaluation) change(s *step, c *cell) {
 	a, b, ok := e.changeOperands(s, c)
 	if !ok {
 		return
@@ -381,7 +366,7 @@ func (e *Evaluation) change(i int32, s *step, c *cell) {
 	}
 	x, y := source{bits: a.Bits}, source{bits: b.Bits}
 	n := c.align(&x, &y, a, b)
-	out, kept := e.makeNumbers(i, c, n), 0
+	out, kept := c.makeNumbers(n), 0
 	if s.op == opDelta && (!e.inWindow || !s.ofCounter()) {
 		e.apply(difference(s.from), out, &x, &y)
 		return

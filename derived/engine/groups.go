@@ -53,10 +53,10 @@ func (e *Evaluation) grouping(s *step, c *cell, from *column.InstSet) *group.Gro
 
 // aggregateGroups computes an aggregate for each group. Without values there are no groups, and count() of an error has
 // none either.
-func (e *Evaluation) aggregateGroups(i int32, s *step, c *cell) {
+func (e *Evaluation) aggregateGroups(s *step, c *cell) {
 	f := &functions[s.function()]
 	if f.step == opBuckets {
-		e.buckets(i, s, c)
+		e.buckets(s, c)
 		return
 	}
 	a := e.step(s.first)
@@ -70,7 +70,7 @@ func (e *Evaluation) aggregateGroups(i int32, s *step, c *cell) {
 	if g.Insts.Len() == 0 {
 		return
 	}
-	out := e.makeNumbers(i, c, g.Insts.Len())
+	out := c.makeNumbers(g.Insts.Len())
 	c.v.Insts = g.Insts
 	if f.step == opCount {
 		for k := range out {
@@ -78,16 +78,15 @@ func (e *Evaluation) aggregateGroups(i int32, s *step, c *cell) {
 		}
 		return
 	}
-	members := e.registers.take(len(g.Order))
+	members := e.wholeColumn(len(g.Order))
 	column.Gather(members, a.Bits, g.Order)
 	for k := range out {
 		out[k] = f.reduce(s.from, members[g.Bounds[k]:g.Bounds[k+1]], e.number(s))
 	}
-	e.registers.give(members)
 }
 
 // spreadGroups gives each instance of the third operand the value of its group in the first one.
-func (e *Evaluation) spreadGroups(i int32, s *step, c *cell) {
+func (e *Evaluation) spreadGroups(s *step, c *cell) {
 	a, over := e.step(s.first), e.step(s.third)
 	c.v.Code = cmp.Or(min(0, a.Code), min(0, over.Code))
 	if c.v.Code < 0 || a.Insts == nil || over.Insts == nil {
@@ -106,11 +105,11 @@ func (e *Evaluation) spreadGroups(i int32, s *step, c *cell) {
 	if m.join.Insts != over.Insts {
 		c.v.Insts = c.sameSet(m.join.Insts)
 	}
-	column.Gather(e.makeNumbers(i, c, len(m.join.Right.At)), a.Bits, m.join.Right.At)
+	column.Gather(c.makeNumbers(len(m.join.Right.At)), a.Bits, m.join.Right.At)
 }
 
 // renameGroups replaces groups of another domain by those with the same names in the step's domain.
-func (e *Evaluation) renameGroups(i int32, s *step, c *cell) {
+func (e *Evaluation) renameGroups(s *step, c *cell) {
 	a := e.step(s.first)
 	switch {
 	case a.Code < 0:
@@ -123,5 +122,5 @@ func (e *Evaluation) renameGroups(i int32, s *step, c *cell) {
 	groups := e.groupNumbers()
 	m.grouping, m.match.at = groups.Renamed(s.domain, m.grouping, groups.Table(s.operandDomain()), a.Insts, m.match.at)
 	c.v.Insts = m.grouping.Insts
-	column.Gather(e.makeNumbers(i, c, len(m.match.at)), a.Bits, m.match.at)
+	column.Gather(c.makeNumbers(len(m.match.at)), a.Bits, m.match.at)
 }

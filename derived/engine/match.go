@@ -16,7 +16,7 @@ type match struct {
 
 // matchInstances keeps the instances whose external name, up to its first blank, matches a pattern, or does not match
 // it if the step is negated. An instance without a known name is never kept.
-func (e *Evaluation) matchInstances(i int32, s *step, c *cell) {
+func (e *Evaluation) matchInstances(s *step, c *cell) {
 	a := e.step(s.first)
 	c.v.Code = min(0, a.Code)
 	if a.Insts == nil {
@@ -31,7 +31,7 @@ func (e *Evaluation) matchInstances(i int32, s *step, c *cell) {
 	switch {
 	case a.Code < 0: // there are only instances
 	case a.Type.Numeric():
-		column.Gather(e.makeNumbers(i, c, len(m.match.at)), a.Bits, m.match.at)
+		column.Gather(c.makeNumbers(len(m.match.at)), a.Bits, m.match.at)
 	default:
 		m.blobs = fit(m.blobs, len(m.match.at))
 		column.Gather(m.blobs, a.Blobs, m.match.at)

@@ -123,7 +123,6 @@ func (s *step) operandDomain() pdu.InDom { return pdu.InDom(uint32(s.entry)) }
 // program has the steps of all metrics of a Set. Every step comes after those that it takes from.
 type program struct {
 	steps      []step
-	retained   []bool // of each step: the result is in no register, because several steps take it or it is one number
 	patterns   []*pattern.Regexp
 	converters []*units.Converter
 	factors    []units.Factor

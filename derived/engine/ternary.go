@@ -7,7 +7,7 @@ import (
 
 // ternary selects between two operands, for each instance if the guard is a set. The operand that is not selected may
 // have an error or no values.
-func (e *Evaluation) ternary(i int32, s *step, c *cell) {
+func (e *Evaluation) ternary(s *step, c *cell) {
 	guard := e.step(s.first)
 	switch {
 	case guard.Code < 0:
@@ -15,17 +15,17 @@ func (e *Evaluation) ternary(i int32, s *step, c *cell) {
 	case len(guard.Bits) == 0:
 		c.v.Unknown = guard.Unknown
 	case s.setA:
-		e.selectPerInstance(i, c, guard, e.step(s.second), e.step(s.third))
+		e.selectPerInstance(c, guard, e.step(s.second), e.step(s.third))
 	case guard.Bits[0] != 0:
-		e.selectWhole(i, s, c, e.step(s.second), e.step(s.third))
+		e.selectWhole(s, c, e.step(s.second), e.step(s.third))
 	default:
-		e.selectWhole(i, s, c, e.step(s.third), e.step(s.second))
+		e.selectWhole(s, c, e.step(s.third), e.step(s.second))
 	}
 }
 
 // selectWhole makes one operand the result. If the result is a set and the operand a single value, each instance of the
 // other operand gets that value.
-func (e *Evaluation) selectWhole(i int32, s *step, c *cell, chosen, other *column.Vector) {
+func (e *Evaluation) selectWhole(s *step, c *cell, chosen, other *column.Vector) {
 	switch {
 	case chosen.Code < 0:
 		c.v.Code = chosen.Code
@@ -35,7 +35,7 @@ func (e *Evaluation) selectWhole(i int32, s *step, c *cell, chosen, other *colum
 		c.v.Code = other.Code // the instances that would get the value are unknown
 	case c.v.Type.Numeric():
 		c.v.Insts, c.v.Unknown = other.Insts, other.Unknown
-		out, v := e.makeNumbers(i, c, other.Len()), chosen.Bits[0]
+		out, v := c.makeNumbers(other.Len()), chosen.Bits[0]
 		for k := range out {
 			out[k] = v
 		}
@@ -51,18 +51,18 @@ func (e *Evaluation) selectWhole(i int32, s *step, c *cell, chosen, other *colum
 
 // selectPerInstance selects an operand for each instance of the guard. An instance for which the selected operand has
 // no value is left out. If no instance remains, the error of a selected operand is the result.
-func (e *Evaluation) selectPerInstance(i int32, c *cell, guard, a, b *column.Vector) {
+func (e *Evaluation) selectPerInstance(c *cell, guard, a, b *column.Vector) {
 	numeric := c.v.Type.Numeric()
 	if numeric && hasAll(a, guard) && hasAll(b, guard) {
 		c.v.Insts = guard.Insts
-		e.selectNumbers(e.makeNumbers(i, c, guard.Len()), guard.Bits, a, b)
+		e.selectNumbers(c.makeNumbers(guard.Len()), guard.Bits, a, b)
 		return
 	}
 	m := c.memory()
 	var bits []uint64
 	blobs := m.blobs[:0]
 	if numeric {
-		bits = e.makeNumbers(i, c, guard.Len())
+		bits = c.makeNumbers(guard.Len())
 	}
 	m.ids = m.ids[:0]
 	failed, unknown := pdu.Code(0), false

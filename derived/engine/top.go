@@ -10,7 +10,7 @@ import (
 
 // topK keeps the instances with the largest values, or the smallest. If values are equal, the
 // instances with smaller numbers come first. NaN comes last.
-func (e *Evaluation) topK(i int32, s *step, c *cell) {
+func (e *Evaluation) topK(s *step, c *cell) {
 	a := e.step(s.first)
 	if a.Code < 0 {
 		c.v.Code = a.Code
@@ -19,7 +19,7 @@ func (e *Evaluation) topK(i int32, s *step, c *cell) {
 	k := int(e.number(s))
 	c.v.Insts = a.Insts
 	if a.Insts == nil || k >= len(a.Bits) {
-		copy(e.makeNumbers(i, c, len(a.Bits)), a.Bits)
+		copy(c.makeNumbers(len(a.Bits)), a.Bits)
 		return
 	}
 	m, ids, order, turn := c.memory(), a.Insts.IDs(), ascending(s.typ), uint64(0)
@@ -38,5 +38,5 @@ func (e *Evaluation) topK(i int32, s *step, c *cell) {
 	m.ids = fit(m.ids, k)
 	column.Gather(m.ids, ids, kept)
 	c.v.Insts = m.collectedSet()
-	column.Gather(e.makeNumbers(i, c, k), a.Bits, kept)
+	column.Gather(c.makeNumbers(k), a.Bits, kept)
 }

@@ -84,7 +84,6 @@ func (c *compiler) addWindow(e *syntax.Call, n *check.Node) int32 {
 	w.Desc.PMID = pdu.NoPMID
 	_, w.Grouped = c.set.groupDomains[n.InDom]
 	w.needs = c.collectNeeds(w.root, x)
-	c.users[w.root], c.users[w.instances] = many, many
 	c.program.windows = append(c.program.windows, w)
 	return int32(len(c.program.windows) - 1)
 }
