@@ -82,8 +82,10 @@ const BoundLabelName = engine.BoundLabelName
 // BoundOf returns how an instance tells the bound of its bucket.
 func BoundOf(names *NameTable, id pdu.Inst) BoundForm { return engine.BoundOf(names, id) }
 
-// NearestRank returns the rank, from 1, of a percentile among some values: see [engine.NearestRank].
-func NearestRank(n float64, count int) int { return engine.NearestRank(n, count) }
+// Reduce computes an aggregate of at least one number: see [engine.Reduce].
+func Reduce(f syntax.Func, t pdu.Type, numbers []uint64, n float64) uint64 {
+	return engine.Reduce(f, t, numbers, n)
+}
 
 // Groups of instances, as in sum(x) by (KEY); see package group.
 type (

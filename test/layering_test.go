@@ -136,7 +136,7 @@ var layers = map[string]layer{
 	"internal/command": {
 		ours: "config derived derived/syntax internal/agent internal/identity internal/operand internal/served " +
 			"internal/collector internal/commandline internal/definitions internal/lint internal/plural internal/printable internal/replay internal/session " +
-			"internal/timewindow internal/unittest pdu",
+			"internal/timewindow internal/unittest internal/window pdu",
 		modules: parsing, never: "os/exec net net/http log log/slog",
 	},
 	"cmd/pmdaderived": {

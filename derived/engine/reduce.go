@@ -1,14 +1,20 @@
 package engine
 
 import (
-	"cmp"
 	"math"
 	"math/bits"
 	"slices"
 
 	"pmdaderived/derived/column"
+	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 )
+
+// Reduce computes an aggregate, such as max(), of at least one number of type t. n is the number among the arguments of
+// the function, if it has one. The numbers may be reordered.
+func Reduce(f syntax.Func, t pdu.Type, numbers []uint64, n float64) uint64 {
+	return functions[f].reduce(t, numbers, n)
+}
 
 // Loops that reduce a column of type t to one number. Floating point numbers are added from first to last: the order
 // decides the last bits.
@@ -124,67 +130,94 @@ func deviation(t pdu.Type, a []uint64, _ float64) uint64 {
 // percentile returns the value at the nearest rank: the smallest value that n percent of the values do not exceed. NaN
 // is not counted.
 func percentile(t pdu.Type, a []uint64, n float64) uint64 {
-	none := 0
-	for _, v := range a {
-		if math.IsNaN(t.Float64(v)) {
+	none, of := 0, a[0]
+	for i, v := range a {
+		if a[i] = orderWord(t, v); a[i] == 0 && math.IsNaN(t.Float64(v)) {
 			none++
 		}
 	}
-	at := min(none+NearestRank(n, len(a)-none), len(a)) - 1
-	selectNth(a, at, ascending(t))
-	return a[at]
-}
-
-// NearestRank returns the rank, from 1, of the smallest of count values that n percent of them do not exceed, at least
-// 1. n is a decimal fraction rounded to a double: a rank that exceeds an integer only by this rounding is the integer.
-func NearestRank(n float64, count int) int {
-	const inexact = 1e-15
-	return max(int(math.Ceil(n*float64(count)/100*(1-inexact))), 1)
-}
-
-// selectNth reorders a list so that the element at a position is the one that sorting would put there, and no element
-// before it comes after it in the order.
-func selectNth[T any](list []T, at int, order func(x, y T) int) {
-	for rounds := 2 * bits.Len(uint(len(list))); len(list) > 1; rounds-- {
-		if rounds == 0 { // bad pivots: sort the rest
-			slices.SortFunc(list, order)
-			return
-		}
-		pivot, i, j := list[len(list)/2], 0, len(list)-1
-		for i <= j {
-			for order(list[i], pivot) < 0 {
-				i++
-			}
-			for order(pivot, list[j]) < 0 {
-				j--
-			}
-			if i <= j {
-				list[i], list[j] = list[j], list[i]
-				i, j = i+1, j-1
-			}
-		}
-		switch {
-		case at <= j:
-			list = list[:j+1]
-		case at >= i:
-			list, at = list[i:], at-i
-		default:
-			return
-		}
+	if none == len(a) {
+		return of
 	}
+	return fromOrderWord(t, selectWord(a, none+nearestRank(n, len(a)-none)-1))
 }
 
-// ascending returns the order of numbers of a type. NaN comes first.
-func ascending(t pdu.Type) func(x, y uint64) int {
+// orderWord converts a number of type t to an integer that is larger for larger numbers. NaN is 0.
+func orderWord(t pdu.Type, v uint64) uint64 {
+	const sign64, sign32, infinity64, infinity32 = 1 << 63, 1 << 31, 0x7ff << 52, 0xff << 23
 	switch t {
 	case pdu.TypeDouble:
-		return func(x, y uint64) int { return cmp.Compare(column.ToDouble(x), column.ToDouble(y)) }
+		if v&^sign64 > infinity64 {
+			return 0
+		}
+		return v ^ (uint64(int64(v)>>63) | sign64)
 	case pdu.TypeFloat:
-		return func(x, y uint64) int { return cmp.Compare(column.ToFloat(x), column.ToFloat(y)) }
+		if v&^sign32 > infinity32 {
+			return 0
+		}
+		return v ^ uint64(uint32(int32(uint32(v))>>31)|sign32)
 	case pdu.Type32:
-		return func(x, y uint64) int { return cmp.Compare(int32(uint32(x)), int32(uint32(y))) }
+		return v ^ sign32
 	case pdu.Type64:
-		return func(x, y uint64) int { return cmp.Compare(int64(x), int64(y)) }
+		return v ^ sign64
 	}
-	return cmp.Compare[uint64]
+	return v
+}
+
+// fromOrderWord is the opposite of orderWord, for numbers that are not NaN.
+func fromOrderWord(t pdu.Type, word uint64) uint64 {
+	const sign64, sign32 = 1 << 63, 1 << 31
+	switch t {
+	case pdu.TypeDouble:
+		return word ^ (^uint64(int64(word)>>63) | sign64)
+	case pdu.TypeFloat:
+		return word ^ uint64(^uint32(int32(uint32(word))>>31)|sign32)
+	}
+	return orderWord(t, word)
+}
+
+// selectWord returns the element that sorting would put at a position. It reorders the list.
+func selectWord(list []uint64, at int) uint64 {
+	for rounds := 2 * bits.Len(uint(len(list))); len(list) > 1; rounds-- {
+		if rounds == 0 { // bad pivots: sort the rest
+			slices.Sort(list)
+			return list[at]
+		}
+		last := len(list) - 1
+		x, y, z := list[0], list[last/2], list[last]
+		pivot := max(min(x, y), min(max(x, y), z))
+		below := 0
+		for i, v := range list { // without a branch: the processor would guess wrong
+			list[i] = list[below]
+			list[below] = v
+			if v < pivot {
+				below++
+			}
+		}
+		if at < below {
+			list = list[:below]
+			continue
+		}
+		list, at = list[below:], at-below
+		equal := 0
+		for i, v := range list {
+			list[i] = list[equal]
+			list[equal] = v
+			if v == pivot {
+				equal++
+			}
+		}
+		if at < equal {
+			return pivot
+		}
+		list, at = list[equal:], at-equal
+	}
+	return list[at]
+}
+
+// nearestRank returns the rank, from 1, of the smallest of count values that n percent of them do not exceed, at least
+// 1. n is a decimal fraction rounded to a double: a rank that exceeds an integer only by this rounding is the integer.
+func nearestRank(n float64, count int) int {
+	const inexact = 1e-15
+	return max(int(math.Ceil(n*float64(count)/100*(1-inexact))), 1)
 }

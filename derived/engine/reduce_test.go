@@ -14,8 +14,8 @@ import (
 	"pmdaderived/pdu"
 )
 
-// selectNth puts the element in its place that sorting puts there, and no greater one before it.
-func TestSettle(t *testing.T) {
+// selectWord returns the element that sorting puts there.
+func TestSelectWord(t *testing.T) {
 	r := rand.New(rand.NewPCG(18, 3))
 	for range 2000 {
 		list := make([]uint64, 1+r.IntN(300))
@@ -31,12 +31,28 @@ func TestSettle(t *testing.T) {
 			slices.Reverse(list[len(list)/2:])
 		}
 		sorted, at := slices.Sorted(slices.Values(list)), r.IntN(len(list))
-		selectNth(list, at, ascending(pdu.TypeU64))
-		require.Equal(t, sorted[at], list[at])
-		require.LessOrEqual(t, slices.Max(list[:at+1]), list[at])
-		require.GreaterOrEqual(t, slices.Min(list[at:]), list[at])
+		require.Equal(t, sorted[at], selectWord(list, at))
 		slices.Sort(list)
 		require.Equal(t, sorted, list)
+	}
+}
+
+// Words have the order of the numbers, and are converted back.
+func TestOrderWord(t *testing.T) {
+	r := rand.New(rand.NewPCG(18, 4))
+	for _, typ := range []pdu.Type{pdu.Type32, pdu.TypeU32, pdu.Type64, pdu.TypeU64, pdu.TypeFloat, pdu.TypeDouble} {
+		for range 2000 {
+			x, y := derivedtest.RandomBits(r, typ), derivedtest.RandomBits(r, typ)
+			a, b := typ.Float64(x), typ.Float64(y)
+			if math.IsNaN(a) {
+				require.Zero(t, orderWord(typ, x), "%s", typ)
+				continue
+			}
+			require.Equal(t, x, fromOrderWord(typ, orderWord(typ, x)), "%s", typ)
+			if a < b {
+				require.Less(t, orderWord(typ, x), orderWord(typ, y), "%s", typ)
+			}
+		}
 	}
 }
 
@@ -46,11 +62,11 @@ func TestNearestRank(t *testing.T) {
 		n, err := strconv.ParseFloat(fmt.Sprintf("%d.%d", tenths/10, tenths%10), 64)
 		require.NoError(t, err)
 		for _, count := range []int{1, 2, 3, 7, 10, 375, 750, 1500, 1750, 99_999, 1_000_000} {
-			require.Equal(t, max((tenths*count+999)/1000, 1), NearestRank(n, count), "%v percent of %d", n, count)
+			require.Equal(t, max((tenths*count+999)/1000, 1), nearestRank(n, count), "%v percent of %d", n, count)
 		}
 	}
-	require.Equal(t, 4, NearestRank(100.0/3, 10))
-	require.Equal(t, 1, NearestRank(50, 0))
+	require.Equal(t, 4, nearestRank(100.0/3, 10))
+	require.Equal(t, 1, nearestRank(50, 0))
 }
 
 // The standard deviation is that of exact arithmetic, but for the last digits.

@@ -22,18 +22,30 @@ func (e *Evaluation) topK(s *step, c *cell) {
 		copy(c.makeNumbers(len(a.Bits)), a.Bits)
 		return
 	}
-	m, ids, order, turn := c.memory(), a.Insts.IDs(), ascending(s.typ), uint64(0)
+	m, ids, turn := c.memory(), a.Insts.IDs(), uint64(0)
 	if s.function() == syntax.BottomK {
 		turn = flip(s.typ)
 	}
-	m.match.at = fit(m.match.at, len(a.Bits))
-	for at := range m.match.at {
-		m.match.at[at] = int32(at)
+	words := e.wholeColumn(len(a.Bits))
+	for at, v := range a.Bits {
+		words[at] = orderWord(s.typ, v^turn)
 	}
-	selectNth(m.match.at, k-1, func(x, y int32) int {
-		return cmp.Or(order(a.Bits[y]^turn, a.Bits[x]^turn), cmp.Compare(ids[x], ids[y]))
-	})
-	kept := m.match.at[:k]
+	least := selectWord(words, len(words)-k)
+	m.match.at = fit(m.match.at, len(a.Bits))
+	kept, equal := m.match.at[:0], len(a.Bits) // equal: the least value is from here on, last one first
+	for at, v := range a.Bits {
+		switch word := orderWord(s.typ, v^turn); {
+		case word > least:
+			m.match.at[len(kept)] = int32(at)
+			kept = m.match.at[:len(kept)+1]
+		case word == least:
+			equal--
+			m.match.at[equal] = int32(at)
+		}
+	}
+	ties := m.match.at[equal:]
+	slices.SortFunc(ties, func(x, y int32) int { return cmp.Compare(ids[x], ids[y]) })
+	kept = append(kept, ties[:k-len(kept)]...)
 	slices.Sort(kept)
 	m.ids = fit(m.ids, k)
 	column.Gather(m.ids, ids, kept)

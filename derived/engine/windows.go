@@ -31,6 +31,9 @@ type Window struct {
 	needs     Needs
 }
 
+// PerClient reports whether the window begins at the client's last fetch.
+func (w *Window) PerClient() bool { return w.Span == 0 }
+
 // Needs returns what the operand needs of a sample; read-only.
 func (w *Window) Needs() *Needs { return &w.needs }
 

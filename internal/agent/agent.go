@@ -90,6 +90,7 @@ type Agent struct {
 	contexts        *contexts
 	clients         map[pmda.Client]*client
 	evaluations     history.Evaluations
+	windows         *window.Reader           // results of per-client windows
 	groups          *derived.Groups          // names and numbers of groups
 	listings        map[pmda.Client]*listing // of clients that have listed groups and not fetched yet
 	constantSamples []*operand.Sample        // samples without values: the history of metrics made of constants
@@ -109,6 +110,7 @@ func New(o Options) *Agent {
 	a := &Agent{
 		options: o, clients: make(map[pmda.Client]*client),
 		groups: derived.NewGroups(), listings: make(map[pmda.Client]*listing),
+		windows: window.NewReader(window.MaxPerClientValues),
 	}
 	a.evaluations.Groups = a.groups
 	a.constantSamples = slices.Repeat([]*operand.Sample{operand.Empty(o.Now(), &a.names)}, 1+derived.MaxHistory)
@@ -120,7 +122,7 @@ func New(o Options) *Agent {
 		Upstream: a.upstream, Names: &a.names, Values: o.maxWindowValues, Interval: o.Interval,
 		Figures: &a.figures, Log: o.Log, Now: o.Now,
 	})
-	a.contexts = newContexts(a.upstream, a.sampler, &a.figures)
+	a.contexts = newContexts(a.upstream, &a.figures)
 	a.control = control.New(o.Domain, a.controlSource())
 	a.reloader = reload.New(reload.Options{
 		Domain: o.Domain, StateFile: o.StateFile, Load: o.Load, Poll: o.retryInterval, ProtectedNodes: o.Protected,

@@ -116,5 +116,6 @@ func (a *Agent) EndContext(c pmda.Client) {
 	if len(a.contexts.byKey) == 0 { // it may be long until the next fetch
 		a.evaluations.DropAll()
 	}
+	a.contexts.updateReaders(a.options.Now(), false)
 	a.upstream.RecordFreedSlot(int(c))
 }

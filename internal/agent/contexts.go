@@ -12,10 +12,10 @@ import (
 	"pmdaderived/internal/agent/history"
 	"pmdaderived/internal/agent/predict"
 	"pmdaderived/internal/agent/reload"
-	"pmdaderived/internal/agent/sampler"
 	"pmdaderived/internal/agent/upstream"
 	"pmdaderived/internal/freshness"
 	"pmdaderived/internal/operand"
+	"pmdaderived/internal/window"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )
@@ -85,14 +85,13 @@ type entry struct {
 
 // cursor is the position of a context in the ticks of a metric with per-client windows.
 type cursor struct {
-	sampler.Cursor
+	window.Cursor
 	entries int // number of entries that share it
 }
 
 // contexts has all contexts that fetch. It belongs to the request loop.
 type contexts struct {
 	upstream    *upstream.Upstream
-	sampler     *sampler.Sampler
 	figures     *control.Figures
 	maxCount    int // bounds the number of contexts
 	maxBytes    int // bounds sampleBytes
@@ -102,14 +101,15 @@ type contexts struct {
 	byKey       map[contextKey]*clientContext
 	ofClient    map[pmda.Client]*holder
 	cursors     map[cursorKey]*cursor
+	readersOf   *window.State // the state at the last call of updateReaders; nil: a cursor was dropped since
 
 	newest   *reload.Snapshot // the newest snapshot that a context has adopted
 	outdated []*clientContext // contexts that may still have an older one
 }
 
-func newContexts(u *upstream.Upstream, s *sampler.Sampler, figures *control.Figures) *contexts {
+func newContexts(u *upstream.Upstream, figures *control.Figures) *contexts {
 	return &contexts{
-		upstream: u, sampler: s, figures: figures, cursors: make(map[cursorKey]*cursor),
+		upstream: u, figures: figures, cursors: make(map[cursorKey]*cursor),
 		maxCount: maxContexts, maxBytes: maxSampleBytes, seed: maphash.MakeSeed(),
 		byKey: make(map[contextKey]*clientContext), ofClient: make(map[pmda.Client]*holder),
 	}
@@ -302,8 +302,8 @@ func (cs *contexts) remove(c *clientContext) {
 			continue
 		}
 		if e.cursor.entries--; e.cursor.entries == 0 {
-			cs.sampler.DropCursor(&e.cursor.Cursor)
 			delete(cs.cursors, cursorKey{c.key.client, c.key.context, e.id})
+			cs.readersOf = nil
 		}
 	}
 	cs.entries -= len(c.entries)
@@ -343,6 +343,26 @@ func (cs *contexts) cursorOf(c *clientContext, e *entry) *cursor {
 		e.cursor.entries++
 	}
 	return e.cursor
+}
+
+// updateReaders tells the per-client windows of the newest snapshot about all cursors: once in each of their states,
+// since that takes long, and whenever there may be a new cursor.
+func (cs *contexts) updateReaders(now time.Time, isNew bool) {
+	if cs.newest == nil {
+		return
+	}
+	state := cs.newest.Published.Latest()
+	if state == nil || state == cs.readersOf && !isNew {
+		return
+	}
+	cs.readersOf = state
+	state.SetCursors(func(yield func(*window.Cursor) bool) {
+		for _, c := range cs.cursors {
+			if !yield(&c.Cursor) {
+				return
+			}
+		}
+	}, now)
 }
 
 const (

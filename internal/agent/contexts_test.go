@@ -52,7 +52,7 @@ func newBench(t *testing.T, c served.Config, change ...func(*Options)) *bench {
 func (b *bench) serve(c served.Config) {
 	b.tb.Helper()
 	snap := b.site.serve(c)
-	snap.Results = b.agent.sampler.ApplySet(snap.Set, snap.Windows, snap.WindowTimes)
+	snap.Published = b.agent.sampler.ApplySet(snap.Set, snap.Windows, snap.WindowTimes)
 	b.agent.snapshot.Store(snap)
 	b.agent.upstream.SetSeries(snap.Series, snap.OlderSamples)
 	b.agent.upstream.RetainNext(false, snap.Series...)
@@ -575,7 +575,7 @@ func TestContextsAreBounded(t *testing.T) {
 // An idle context does not keep an old snapshot in memory.
 func TestIdleContextsReleaseSnapshots(t *testing.T) {
 	s := newSite(t)
-	cs := newContexts(newBench(t, served.Config{}).agent.upstream, nil, &control.Figures{})
+	cs := newContexts(newBench(t, served.Config{}).agent.upstream, &control.Figures{})
 	old := s.serve(conf("a = up.load", "b = delta(up.count)"))
 	ids := []pdu.PMID{s.metric("a").ID, s.metric("b").ID}
 	fetch := func(snap *reload.Snapshot, c pmda.Client) *clientContext {

@@ -47,7 +47,7 @@ func (a *Agent) controlDefinitions(yield func(*control.Definition) bool) {
 		},
 		Problem: func() string { return a.problem(snap, m) },
 	}
-	published := snap.Results.Latest()
+	windows := snap.Published.Latest()
 	for i := range snap.EntryStates {
 		m = &snap.EntryStates[i]
 		d.Instance, d.PMID = pdu.Instance{ID: m.Inst, Name: m.Def.Name}, m.ID
@@ -56,7 +56,7 @@ func (a *Agent) controlDefinitions(yield func(*control.Definition) bool) {
 		d.Time, d.Memory = m.Usage.Time+time.Duration(m.Usage.WindowTime.Load()), 0
 		if m.Derived != nil {
 			for _, i := range m.Derived.Needs().Windows {
-				d.Memory += published.Bytes(i)
+				d.Memory += windows.Bytes(i)
 			}
 		}
 		if !yield(&d) {
@@ -89,7 +89,7 @@ func (a *Agent) missing(snap *reload.Snapshot, m *reload.EntryState) string {
 		if text := a.missingOf(snap, m, snap.Snapshot.Windows[i], snap.Windows[i]); text != "" {
 			return text
 		}
-		if snap.Results.Latest().Shared().Values[i].Code == pdu.ErrTooBig {
+		if snap.Published.Latest().Results.Values[i].Code == pdu.ErrTooBig {
 			return fmt.Sprintf("with its functions over time the agent would keep more than %d values", window.MaxValues)
 		}
 	}

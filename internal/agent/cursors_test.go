@@ -53,7 +53,7 @@ func TestFrequentListKeepsCursor(t *testing.T) {
 func TestCursorKeepsItsOwnResults(t *testing.T) {
 	b := newBench(t, conf("n = sum_sample(instant(up.count))", "c = count_sample(instant(up.count))"))
 	b.value(1, 0, "n")
-	results := weak.Make(b.agent.snapshot.Load().Results.Latest().Shared())
+	results := weak.Make(b.agent.snapshot.Load().Published.Latest().Results)
 	b.agent.sampler.RunDue(b.now) // wakeRun
 	for range 5 {
 		b.tick(1)

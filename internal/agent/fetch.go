@@ -7,10 +7,10 @@ import (
 	"pmdaderived/internal/agent/history"
 	"pmdaderived/internal/agent/predict"
 	"pmdaderived/internal/agent/reload"
-	"pmdaderived/internal/agent/sampler"
 	"pmdaderived/internal/agent/upstream"
 	"pmdaderived/internal/freshness"
 	"pmdaderived/internal/operand"
+	"pmdaderived/internal/window"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )
@@ -28,13 +28,13 @@ import (
 // Before calls finishFetch, too: if the next request has arrived already, the server does not call Replied in between.
 type fetch struct {
 	// These are valid until Fetch returns.
-	client    *client
-	profile   *pdu.Profile // selects instances
-	reply     *pdu.ResultWriter
-	snapshot  *reload.Snapshot
-	published *sampler.Published // results of functions over time when the fetch arrived; nil: there are none
-	names     *operand.InstanceSnapshot
-	listed    map[*upstream.Series]*operand.Sample // of the client's listing: served instead of the newest samples
+	client   *client
+	profile  *pdu.Profile // selects instances
+	reply    *pdu.ResultWriter
+	snapshot *reload.Snapshot
+	windows  *window.State // of functions over time when the fetch arrived; nil: there are none
+	names    *operand.InstanceSnapshot
+	listed   map[*upstream.Series]*operand.Sample // of the client's listing: served instead of the newest samples
 
 	// These are valid until finishFetch returns.
 	arrived      time.Time
@@ -44,6 +44,7 @@ type fetch struct {
 	wanted       []*upstream.Series // series without a sample that was made for this fetch
 	needsOlder   bool               // a metric is computed from several samples
 	values       uint64             // number of values in the reply
+	firstRead    bool               // a per-client window was read for the first time
 
 	// Scratch space.
 	newest   []*operand.Sample
@@ -55,7 +56,7 @@ type fetch struct {
 
 // release drops the references that the server reuses, or that would keep an old snapshot in memory.
 func (f *fetch) release() {
-	f.client, f.profile, f.reply, f.snapshot, f.published, f.names, f.listed = nil, nil, nil, nil, nil, nil, nil
+	f.client, f.profile, f.reply, f.snapshot, f.windows, f.names, f.listed = nil, nil, nil, nil, nil, nil, nil
 }
 
 // Fetch implements pmda.Agent. It answers from memory and never waits for pmcd. The functions that it calls follow
@@ -88,16 +89,17 @@ func (a *Agent) startFetch(f *fetch, req *pmda.FetchRequest, w *pdu.ResultWriter
 	f.client = a.client(req.Client, req.Arrived)
 	f.client.lastFetch = req.Arrived
 	a.forgetLookups(f.client)
-	f.profile, f.reply, f.arrived, f.values = req.Profile, w, req.Arrived, 0
+	f.profile, f.reply, f.arrived, f.values, f.firstRead = req.Profile, w, req.Arrived, 0, false
 	f.snapshot = a.snapshot.Load()
 	a.evaluations.BeginFetch()
 	a.groups.SetTime(req.Arrived)
 	f.blocked, f.blockedTotal = a.upstream.Drain()
-	f.published, f.names = f.snapshot.Results.Latest(), a.names.Snapshot()
+	f.windows, f.names = f.snapshot.Published.Latest(), a.names.Snapshot()
+	a.windows.BeginRequest()
 	f.context = a.contexts.find(f.snapshot, req)
 	l := a.listings[req.Client]
 	if l.valid(f.snapshot, f.arrived, f.blockedTotal) && f.context.predictor.Fetches() == 0 {
-		f.published, f.names, f.listed = l.published, l.names, l.samples
+		f.windows, f.names, f.listed = l.windows, l.names, l.samples
 	}
 }
 
@@ -201,19 +203,24 @@ func (a *Agent) constantHistory(e *entry) []*operand.Sample {
 // windowResults returns the results of functions over time for a metric. If it has per-client windows, their results
 // cover the time since the client's last fetch of the metric, and the cursor moves on.
 func (a *Agent) windowResults(f *fetch, e *entry) *derived.Results {
-	if len(e.PerClientWindows) == 0 {
-		return f.published.Shared()
+	switch {
+	case f.windows == nil:
+		return nil
+	case len(e.PerClientWindows) == 0:
+		return f.windows.Results
 	}
-	cur := a.contexts.cursorOf(f.context, e)
-	return a.sampler.ReadSince(
-		f.snapshot.Results, f.published, &cur.Cursor, e.PerClientWindows, a.contexts.expectedUntil(f.context))
+	results, isFirst := a.windows.Read(
+		f.windows, &a.contexts.cursorOf(f.context, e).Cursor, e.PerClientWindows, f.arrived,
+		a.contexts.expectedUntil(f.context))
+	f.firstRead = f.firstRead || isFirst
+	return results
 }
 
 // extendCursor keeps the cursor of a metric whose values cannot be served now, so that the client's next fetch goes
 // on where its last one ended.
 func (a *Agent) extendCursor(f *fetch, e *entry) {
 	if e.cursor != nil {
-		a.sampler.ExtendCursor(&e.cursor.Cursor, a.contexts.expectedUntil(f.context))
+		e.cursor.Extend(a.contexts.expectedUntil(f.context))
 	}
 }
 
@@ -328,6 +335,9 @@ func (a *Agent) finishFetch() {
 		a.requestSamples(f, c)
 	}
 	a.countServed(c)
+	if a.contexts.updateReaders(f.arrived, f.firstRead); f.firstRead {
+		a.sampler.Wake()
+	}
 	if len(c.series) > 0 {
 		a.upstream.Plan(&c.timer, c.predictor.RecordFetch(f.arrived, f.blocked), c.series)
 	}

@@ -7,11 +7,11 @@ import (
 
 	"pmdaderived/internal/agent/history"
 	"pmdaderived/internal/agent/reload"
-	"pmdaderived/internal/agent/sampler"
 	"pmdaderived/internal/agent/upstream"
 	"pmdaderived/internal/freshness"
 	"pmdaderived/internal/operand"
 	"pmdaderived/internal/served"
+	"pmdaderived/internal/window"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )
@@ -22,12 +22,12 @@ const maxListBytes = 8 << 20
 // listing has what the groups that a client has listed were computed from. The client's first fetch is answered from
 // the same, so that no value has an instance that the client does not know.
 type listing struct {
-	at        time.Time     // the first request for a list
-	blocked   time.Duration // fetch.blockedTotal then
-	snapshot  *reload.Snapshot
-	published *sampler.Published
-	names     *operand.InstanceSnapshot
-	samples   map[*upstream.Series]*operand.Sample // of all requests; only samples that were new enough to be served
+	at       time.Time     // the first request for a list
+	blocked  time.Duration // fetch.blockedTotal then
+	snapshot *reload.Snapshot
+	windows  *window.State // of functions over time; nil: there are none
+	names    *operand.InstanceSnapshot
+	samples  map[*upstream.Series]*operand.Sample // of all requests; only samples that were new enough to be served
 }
 
 // valid reports whether the listing is new enough for a fetch. Nil is not.
@@ -89,13 +89,13 @@ func (a *Agent) refreshGroups(c pmda.Client, d pdu.InDom) {
 	a.groups.SetTime(now)
 	a.evaluations.BeginFetch()
 	in := history.Inputs{Names: a.names.Snapshot()}
-	published := snap.Results.Latest()
-	in.Windows = published.Shared()
+	windows := snap.Published.Latest()
+	a.windows.BeginRequest()
 	l := a.listings[c]
 	if !l.valid(snap, now, blocked) {
 		a.dropListing(c)
 		l = &listing{
-			at: now, blocked: blocked, snapshot: snap, published: published, names: in.Names,
+			at: now, blocked: blocked, snapshot: snap, windows: windows, names: in.Names,
 			samples: make(map[*upstream.Series]*operand.Sample),
 		}
 		a.listings[c] = l
@@ -104,6 +104,9 @@ func (a *Agent) refreshGroups(c pmda.Client, d pdu.InDom) {
 		m := &snap.EntryStates[i]
 		if m.Derived == nil || m.Series == nil || !slices.Contains(m.Derived.Needs().Groups, d) {
 			continue
+		}
+		if windows != nil {
+			in.Windows = a.windows.First(windows, m.PerClientWindows)
 		}
 		if m.Series.Constant() { // all of it is functions over time
 			in.Samples = a.constantSamples[:1]

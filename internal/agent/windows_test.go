@@ -315,19 +315,17 @@ func TestFetchHasOneTick(t *testing.T) {
 	b.agent.sampler.RunDue(b.now) // wakeRun
 	b.tick(1)
 	assert.Equal(t, "1", b.value(1, 0, "n"))
-	results := b.agent.snapshot.Load().Results
-	came := results.Latest()
+	came := b.agent.snapshot.Load().Published.Latest()
 	b.tick(10)
-	for _, c := range b.agent.contexts.cursors {
-		r := b.agent.sampler.ReadSince(results, came, &c.Cursor, []uint32{0}, b.now.Add(time.Minute))
-		assert.Empty(t, r.Values[0].Bits, "nothing was new when it came")
+	for range 3 {
+		b.tick(100)
+		for _, c := range b.agent.contexts.cursors {
+			r, isFirst := b.agent.windows.Read(came, &c.Cursor, []uint32{0}, b.now, b.now.Add(time.Minute))
+			assert.False(t, isFirst)
+			assert.Empty(t, r.Values[0].Bits, "nothing was new when it came")
+		}
 	}
-	b.tick(100)
-	b.tick(1000)
-	for _, c := range b.agent.contexts.cursors {
-		r := b.agent.sampler.ReadSince(results, came, &c.Cursor, []uint32{0}, b.now.Add(time.Minute))
-		assert.Equal(t, []uint64{pdu.DoubleValue(0, 1110).Bits}, r.Values[0].Bits, "it came too long ago")
-	}
+	assert.Equal(t, "310", b.value(1, 0, "n"))
 }
 
 // A first fetch that still has the former snapshot, because a reload comes, registers its cursor: the next fetch has

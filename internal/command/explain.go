@@ -21,6 +21,7 @@ import (
 	"pmdaderived/internal/printable"
 	"pmdaderived/internal/served"
 	"pmdaderived/internal/session"
+	"pmdaderived/internal/window"
 	"pmdaderived/pdu"
 )
 
@@ -134,7 +135,7 @@ func showTree(
 	showWindows(w, m, windows)
 }
 
-// showWindows prints how often functions over time are sampled, and how many values they retain.
+// showWindows prints how often functions over time are sampled, and how many ticks they keep.
 func showWindows(w io.Writer, m *derived.Metric, windows []*derived.Window) {
 	if len(m.Needs().Windows) == 0 {
 		return
@@ -144,19 +145,19 @@ func showWindows(w io.Writer, m *derived.Metric, windows []*derived.Window) {
 	for _, i := range m.Needs().Windows {
 		of := windows[i]
 		divides = divides || of.Needs().Divides
-		if of.Span == 0 {
-			fmt.Fprintf(w, "%s since the client's own last fetch: sampled every %s while a client fetches it, "+
-				"otherwise less often; the agent keeps a value of each instance for each client.\n",
-				of.Func, timeText(of.Every))
+		if of.PerClient() {
+			fmt.Fprintf(w, "%s since the client's own last fetch: sampled every %s while a client fetches it, otherwise less "+
+				"often; the agent keeps the ticks since the oldest last fetch of a client, at most %d ticks or %d values.\n",
+				of.Func, timeText(of.Every), window.MaxPerClientTicks, window.MaxPerClientValues)
 			continue
 		}
 		name := fmt.Sprintf("%s over %s", of.Func, timeText(time.Duration(of.Span)*of.Every))
 		if of.Func == syntax.Latch {
 			name = of.Func.String()
 		}
-		retained := fmt.Sprintf("%s of each instance", plural.Of(int(of.Span), "value"))
-		if of.Desc.InDom == pdu.NoInDom {
-			retained = plural.Of(int(of.Span), "value")
+		retained := plural.Of(int(of.Span), "tick")
+		if of.Desc.InDom != pdu.NoInDom {
+			retained += " with a value of each instance"
 		}
 		fmt.Fprintf(w, "%s: always sampled every %s; the agent keeps %s.\n", name, timeText(of.Every), retained)
 	}

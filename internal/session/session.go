@@ -245,7 +245,6 @@ func (s *Session) Tick(ctx context.Context, at time.Time, begin []int, windows .
 		}
 		s.windows.Add(i, number, sample, !slices.Contains(begin, i))
 	}
-	s.windows.EndTick()
 	return nil
 }
 

@@ -1,13 +1,16 @@
 package window
 
-import "pmdaderived/derived"
+import (
+	"pmdaderived/derived"
+	"pmdaderived/pdu"
+)
 
 // addToLatch applies the conditions of a tick: v has 0 if neither is true, 1 if only the second is, more if the first
 // is. An instance without a value keeps its state. A new instance has 0, and one that is not in insts loses its state.
 // The former states stay as they are, because readers may have them.
-func (w *Window) addToLatch(v *derived.Vector, insts *derived.InstSet) {
-	next := &derived.Vector{Type: w.resultType, Insts: insts, Bits: make([]uint64, len(insts.IDs()))}
-	if w.singular {
+func (w *window) addToLatch(tick int64, v *derived.Vector, insts *derived.InstSet) {
+	next := &derived.Vector{Type: w.Desc.Type, Insts: insts, Bits: make([]uint64, len(insts.IDs()))}
+	if w.Desc.InDom == pdu.NoInDom {
 		next.Bits = []uint64{0}
 	}
 	if former := w.states; former != nil {
@@ -34,5 +37,5 @@ func (w *Window) addToLatch(v *derived.Vector, insts *derived.InstSet) {
 			next.Bits[at] = 1
 		}
 	}
-	w.states, w.retained = next, len(next.Bits)
+	w.newest, w.values, w.states, w.result, w.failed = tick, len(next.Bits), next, next, nil
 }

@@ -13,7 +13,7 @@ import (
 
 // addAll gives all windows a sample, in order.
 func (ws *Windows) addAll(tick int64, s derived.Sample) {
-	for i := range ws.entries {
+	for i := range ws.windows {
 		ws.Add(i, tick, s, true)
 	}
 }
@@ -85,7 +85,7 @@ func TestLatchWithoutValues(t *testing.T) {
 	assert.Equal(t, []uint64{1}, state("a").Bits, "the clock was set back")
 	ws.Expire(0, 1000)
 	assert.Equal(t, []uint64{1}, state("a").Bits)
-	ws, _ = ws.ForSet(newSet(t, map[string]string{"a": "latch(load > 90, load < 70)", "c": "latch(load > 90, load < 71)"}))
+	ws = ws.ForSet(newSet(t, map[string]string{"a": "latch(load > 90, load < 70)", "c": "latch(load > 90, load < 71)"}))
 	assert.Equal(t, []uint64{1}, state("a").Bits, "another set with the same latch")
 	assert.Equal(t, []uint64{0}, state("c").Bits, "its condition is another one")
 	assert.Equal(t, 2, ws.Retained())

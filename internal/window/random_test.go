@@ -2,6 +2,7 @@ package window
 
 import (
 	"flag"
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/derived"
+	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 )
 
@@ -78,19 +80,12 @@ func TestRandomReads(t *testing.T) {
 		r := rand.New(rand.NewPCG(37, seed))
 		ws, m, fixed, count := windowsOf(set), &counting{}, &counting{rate: true}, r.Uint64N(1000)
 		var clients [3]struct {
-			seen   int64
-			looked bool
-			told   *derived.Results
+			Cursor
+			told *derived.Vector // nil: it has not read
 		}
-		shown := int64(0)
+		reader := NewReader(math.MaxInt)
 		for tick := int64(1); tick <= 60; tick++ {
-			seen := []int64{shown}
-			for i := range clients {
-				if clients[i].looked {
-					seen = append(seen, clients[i].seen)
-				}
-			}
-			ws.BeginTick(since, seen...)
+			ws.BeginTick(tick, time.Time{}, since)
 			restarted := r.IntN(30) == 0
 			switch r.IntN(12) {
 			case 0:
@@ -111,30 +106,37 @@ func TestRandomReads(t *testing.T) {
 					ws.Add(i, tick, at(tick, 0, count), !restarted)
 				}
 			}
-			ws.EndTick(tick, since)
-			shown = tick
+			state := ws.State(tick, nil)
 			sum, any := fixed.after(fixed.newest() - 20)
-			requireSum(t, ws.Results().Values[1-since], fixed.stale(tick), any, sum, seed, tick)
+			requireSum(t, state.Results.Values[1-since], fixed.stale(tick), any, sum, seed, tick)
 			for i := range clients {
 				c := &clients[i]
 				if r.IntN(1+3*i) > 0 {
 					continue
 				}
-				told, from := ws.Results(), m.newest()-FirstTicks
-				if c.looked {
-					told, from = WithPrevious(set.Windows(), []uint32{uint32(since)}, ws.ResultsSince(c.seen),
-						func(i uint32) *derived.Vector { return c.told.Values[i] }), c.seen
+				from, isFirst := c.tick, c.told == nil
+				if isFirst {
+					from = m.newest() - FirstTicks
 				}
+				results, first := reader.Read(state, &c.Cursor, []uint32{uint32(since)}, time.Time{}, time.Time{})
+				require.Equal(t, isFirst, first)
 				sum, any := m.after(from)
 				failed := m.stale(tick)
-				if c.looked && m.newest() > from { // what there was
+				if !isFirst && m.newest() > from { // what there was
 					failed = false
-				} else if c.looked && !failed { // nothing is new
-					failed = c.told.Values[since].Code < 0
+				} else if !isFirst && !failed { // nothing is new
+					failed = c.told.Code < 0
 				}
-				requireSum(t, told.Values[since], failed, any, sum, seed, tick)
-				c.seen, c.looked, c.told = tick, true, told
+				c.told = results.Values[since]
+				requireSum(t, c.told, failed, any, sum, seed, tick)
 			}
+			state.SetCursors(func(yield func(*Cursor) bool) {
+				for i := range clients {
+					if !yield(&clients[i].Cursor) {
+						return
+					}
+				}
+			}, time.Time{})
 		}
 	}
 }
@@ -150,5 +152,184 @@ func requireSum(t *testing.T, v *derived.Vector, failed, any bool, sum float64, 
 	default:
 		require.Equal(t, pdu.Code(0), v.Code, "seed %d, tick %d", seed, tick)
 		require.InDeltaSlice(t, []float64{sum}, numbers(v), 1e-6, "seed %d, tick %d", seed, tick)
+	}
+}
+
+// TestRandomLimits has clients that read each second, each minute and each hour, and one that comes and goes, while the
+// windows without a span reach their limit and a request its own. A client gets the right values or, if it has missed too
+// many, an error once. Windows with a span lose nothing.
+func TestRandomLimits(t *testing.T) {
+	set := newSet(t, map[string]string{
+		"a": "max_sample(bin)", "b": "sum_sample(bin)", "c": `max_sample(bin, "1min")`, "d": `sum_sample(bin, "20s")`,
+	})
+	perClient := []uint32{}
+	for i, w := range set.Windows() {
+		if w.PerClient() {
+			perClient = append(perClient, uint32(i))
+		}
+	}
+	const each, inRequest = 20_000, 30_000
+	refused := 0
+	for seed := range uint64(2) {
+		r := rand.New(rand.NewPCG(59, seed))
+		ws := NewWindows(derived.NewGroups())
+		ws.FirstTicks, ws.MaxValues = FirstTicks, len(perClient)*each
+		ws = ws.ForSet(set)
+		m, reader := &binModel{}, NewReader(inRequest)
+		clients := []*limitedClient{{period: 1}, {period: 60}, {period: 3600}, {period: 97, leaves: true}}
+		instances := 8
+		for tick := int64(1); tick <= 8000; tick++ {
+			if r.IntN(200) == 0 {
+				instances = []int{8, 8, 8, 300, 0}[r.IntN(5)]
+			}
+			now := time.Unix(tick, 0)
+			ws.BeginTick(tick, now, int(perClient[0]), int(perClient[1]))
+			if r.IntN(20) > 0 {
+				ids, values := m.add(r, tick, instances)
+				s := binsAt(tick, ids, values...)
+				for i := range set.Windows() {
+					require.True(t, ws.Add(i, tick, s, true), "seed %d, tick %d", seed, tick)
+				}
+			}
+			state := ws.State(tick, nil)
+			for i, w := range set.Windows() {
+				if w.PerClient() {
+					require.LessOrEqual(t, ws.windows[i].values, each)
+				} else if newest := m.newest(); newest > 0 {
+					requireBins(t, m.result(w.Func, newest-w.Span), state.Results.Values[i], seed, tick)
+				}
+			}
+			for _, c := range clients {
+				if tick%c.period == 0 && len(m.ticks) > 0 && !(c.leaves && r.IntN(3) == 0) {
+					refused += c.read(t, reader, state, perClient, m, seed, tick, []int{each, inRequest})
+				}
+			}
+			state.SetCursors(func(yield func(*Cursor) bool) {
+				for _, c := range clients {
+					if !yield(&c.Cursor) {
+						return
+					}
+				}
+			}, now)
+		}
+	}
+	assert.Positive(t, refused)
+}
+
+// limitedClient is a client of TestRandomLimits.
+type limitedClient struct {
+	Cursor
+	period int64
+	leaves bool // it is forgotten if it misses a period
+	told   map[uint32]*derived.Vector
+}
+
+// read reads the per-client windows and compares them with the model. It returns how many were refused.
+func (c *limitedClient) read(
+	t *testing.T, reader *Reader, state *State, perClient []uint32, m *binModel, seed uint64, tick int64, limits []int,
+) (refused int) {
+	t.Helper()
+	after, before := c.Cursor.tick, c.told
+	now := time.Unix(tick, 0)
+	isFirst := before == nil || c.expires.Before(now)
+	if isFirst {
+		after = max(m.newest()-FirstTicks, 0)
+	}
+	reader.BeginRequest()
+	results, first := reader.Read(state, &c.Cursor, perClient, now, now.Add(time.Duration(c.period)*time.Second))
+	require.Equal(t, isFirst, first)
+	c.told = make(map[uint32]*derived.Vector)
+	left := limits[1]
+	for _, i := range perClient {
+		v, fn, n := results.Values[i], state.windows[i].Func, m.count(after)
+		c.told[i] = v
+		switch {
+		case v.Code == pdu.ErrTooBig && m.newest() > after:
+			refused++
+			require.NotEmpty(t, v.Why)
+			require.True(t, n > limits[0] || n > left || m.newest()-after > MaxPerClientTicks-100,
+				"seed %d, tick %d: %d values are not too many", seed, tick, n)
+			continue
+		case m.newest() > after:
+			requireBins(t, m.result(fn, after), v, seed, tick)
+		case isFirst:
+		case before[i].Code < 0 || fn == syntax.MaxSample:
+			require.Equal(t, before[i], v)
+		default:
+			require.Empty(t, v.Bits, "it would count twice")
+		}
+		left -= n
+	}
+	return refused
+}
+
+// binModel has all values of bin.
+type binModel struct {
+	ticks  []int64
+	values []map[pdu.Inst]uint64
+	ids    []pdu.Inst // of the newest tick
+}
+
+// add adds a tick with about so many instances.
+func (m *binModel) add(r *rand.Rand, tick int64, instances int) (ids []pdu.Inst, bits []uint64) {
+	if m.ids == nil || r.IntN(10) == 0 || len(m.ids) > 2*instances || len(m.ids) < instances/2 {
+		m.ids = []pdu.Inst{}
+		for id := range pdu.Inst(instances) {
+			if r.IntN(8) > 0 {
+				m.ids = append(m.ids, id)
+			}
+		}
+	}
+	values := make(map[pdu.Inst]uint64)
+	for _, id := range m.ids {
+		values[id] = r.Uint64N(1000)
+		bits = append(bits, values[id])
+	}
+	m.ticks, m.values = append(m.ticks, tick), append(m.values, values)
+	return m.ids, bits
+}
+
+func (m *binModel) newest() int64 {
+	if len(m.ticks) == 0 {
+		return 0
+	}
+	return m.ticks[len(m.ticks)-1]
+}
+
+// count returns the number of values after a tick.
+func (m *binModel) count(after int64) (n int) {
+	for i := len(m.ticks) - 1; i >= 0 && m.ticks[i] > after; i-- {
+		n += len(m.values[i])
+	}
+	return n
+}
+
+// result returns the result of the ticks after one.
+func (m *binModel) result(fn syntax.Func, after int64) map[pdu.Inst]float64 {
+	result := make(map[pdu.Inst]float64)
+	for i := len(m.ticks) - 1; i >= 0 && m.ticks[i] > after; i-- {
+		for _, id := range m.ids {
+			x, ok := m.values[i][id]
+			former, known := result[id]
+			switch {
+			case !ok:
+			case fn == syntax.SumSample:
+				result[id] = former + float64(x)
+			case !known || float64(x) > former:
+				result[id] = float64(x)
+			}
+		}
+	}
+	return result
+}
+
+func requireBins(t *testing.T, want map[pdu.Inst]float64, v *derived.Vector, seed uint64, tick int64) {
+	t.Helper()
+	require.Zero(t, v.Code, "seed %d, tick %d", seed, tick)
+	require.Len(t, v.Bits, len(want), "seed %d, tick %d", seed, tick)
+	for i, x := range numbers(v) {
+		if want[v.At(i)] != x {
+			require.Equal(t, want[v.At(i)], x, "seed %d, tick %d, instance %d", seed, tick, v.At(i))
+		}
 	}
 }

@@ -11,8 +11,16 @@ import (
 )
 
 const (
-	// MaxValues is the number of values that the windows of a set retain together, unless Windows.MaxValues is set.
+	// MaxValues is the number of values that the windows with a span retain together, unless Windows.MaxValues is set.
+	// Those without a span retain as many together, each its equal share at most.
 	MaxValues = 10_000_000
+
+	// MaxPerClientValues is the number of values that a per-client window retains, and that a request may read of all such
+	// windows. A request then takes at most some 10 ms for them.
+	MaxPerClientValues = 700_000
+
+	// MaxPerClientTicks is the number of ticks that a per-client window reaches back.
+	MaxPerClientTicks = int64(time.Hour / PerClientInterval)
 
 	// PerClientInterval is the time between ticks of per-client windows.
 	PerClientInterval = time.Second
@@ -25,92 +33,72 @@ const (
 
 	// beforeTicks is the newest tick of a latch that has none yet.
 	beforeTicks = math.MaxInt64
+
+	// columnBytes is the size of a column without its values.
+	columnBytes = 40
 )
 
 // Windows has all windows of a set, and their values. It has one owner, which also owns the [derived.Groups].
 type Windows struct {
-	MaxValues  int   // limit of the retained values
+	MaxValues  int   // limit of the retained values, of windows with a span and of those without
 	FirstTicks int64 // ticks that the first fetch of a client covers in a per-client window; 0: none
+	Unlimited  bool  // per-client windows retain all that their client needs
 
 	set       *derived.Set
 	groups    *derived.Groups
 	eval      *derived.Evaluation
 	evaluated []derived.Sample // samples that eval was reset to
 	within    derived.Results  // results of the windows within latches
-	entries   []entry
-	fullSize  int // number of values of all windows once they are full, by their newest ticks
-}
-
-// entry is a window of the set, and what it is computed from.
-type entry struct {
-	*derived.Window
-	shared        *Window           // the window; of a per-client one that of a first fetch
-	since         map[int64]*Window // of a per-client window: the values after each tick that a client has read last
-	history       []derived.Sample  // samples of ticks with values, newest first
-	result        *derived.Vector
-	fullSize      int  // its share of Windows.fullSize
-	tickBegun     bool // see Windows.TickBegun
-	tickHasValues bool // per client: the tick has values and has not ended
-	tooLarge      bool // see Windows.TooLarge
+	windows   []window
+	fullSize  int // number of values of all windows with a span once they are full, by their newest ticks
+	perClient int // number of per-client windows
+	reducer   reducer
 }
 
 // NewWindows makes the windows of an empty set. groups numbers the groups of instances.
 func NewWindows(groups *derived.Groups) *Windows {
-	return &Windows{MaxValues: MaxValues, set: derived.Language{}.NewSet(nil, derived.CatalogMap{}, ""), groups: groups}
+	return &Windows{
+		MaxValues: MaxValues, set: derived.Language{}.NewSet(nil, derived.CatalogMap{}, ""), groups: groups,
+	}
 }
 
-// ForSet makes the windows of another set. Windows that both sets have are taken over with their values. moved has for
-// each new window its index in ws, -1 if it is not there. ws must not be used afterwards.
-func (ws *Windows) ForSet(set *derived.Set) (next *Windows, moved []int) {
-	next = &Windows{
-		MaxValues: ws.MaxValues, FirstTicks: ws.FirstTicks, set: set, groups: ws.groups,
-		entries: make([]entry, len(set.Windows())),
+// ForSet makes the windows of another set. Windows that both sets have are taken over with their values. ws must not be
+// used afterwards.
+func (ws *Windows) ForSet(set *derived.Set) *Windows {
+	next := &Windows{
+		MaxValues: ws.MaxValues, FirstTicks: ws.FirstTicks, Unlimited: ws.Unlimited, set: set, groups: ws.groups,
+		windows: make([]window, len(set.Windows())),
 	}
-	former := make(map[string]int)
-	for i := range ws.entries {
-		former[ws.set.Key(ws.entries[i].Window)] = i
+	former := make(map[string]*window)
+	for i := range ws.windows {
+		former[ws.set.Key(ws.windows[i].Window)] = &ws.windows[i]
 	}
 	for i, of := range set.Windows() {
-		w := &next.entries[i]
-		if old, ok := former[set.Key(of)]; ok {
-			*w = ws.entries[old]
-			moved = append(moved, old)
+		w := &next.windows[i]
+		key := set.Key(of)
+		if old := former[key]; old != nil {
+			*w = *old
+			w.Window = of
+			delete(former, key)
 		} else {
-			w.init(of, ws.FirstTicks)
-			moved = append(moved, -1)
+			*w = newWindow(of)
 		}
-		w.Window = of
 		next.fullSize += w.fullSize
+		if of.PerClient() {
+			next.perClient++
+		}
 	}
-	next.within.Values = make([]*derived.Vector, len(next.entries))
-	if len(next.entries) > 0 {
+	next.within.Values = make([]*derived.Vector, len(next.windows))
+	if len(next.windows) > 0 {
 		next.eval = set.NewWindowEvaluation()
 		next.eval.SetGroups(ws.groups)
 	}
-	return next, moved
-}
-
-// init makes the empty windows of an entry.
-func (w *entry) init(of *derived.Window, first int64) {
-	w.result = &derived.Vector{Code: pdu.ErrAgain}
-	if of.Span == 0 {
-		w.since = make(map[int64]*Window)
-		firstFetch := *of
-		if firstFetch.Span = first; first == 0 {
-			firstFetch.Span, w.result = 1, &derived.Vector{Type: of.Desc.Type}
-		}
-		of = &firstFetch
-	}
-	w.shared = New(of)
-	if of.Func == syntax.Latch { // it begins with 0, before its first tick
-		w.shared.add(beforeTicks, &derived.Vector{}, nil)
-		w.result = w.shared.Value()
-	}
+	return next
 }
 
 // NewestSample returns the sample of the newest tick at which a window had values; nil: there is none.
 func (ws *Windows) NewestSample(i int) derived.Sample {
-	if h := ws.entries[i].history; len(h) > 0 {
+	if h := ws.windows[i].history; len(h) > 0 {
 		return h[0]
 	}
 	return nil
@@ -118,135 +106,145 @@ func (ws *Windows) NewestSample(i int) derived.Sample {
 
 // Has reports whether a window has values of a tick.
 func (ws *Windows) Has(i int, tick int64) bool {
-	newest, ok := ws.entries[i].shared.Newest()
-	return ok && newest == tick
+	w := &ws.windows[i]
+	return w.hasTick() && w.newest == tick
 }
+
+// BeginTick begins a tick of some per-client windows that have the same ticks. If one of them is new, the first fetches
+// of all begin again with this tick: a client gets the same ticks of each.
+func (ws *Windows) BeginTick(tick int64, now time.Time, together ...int) {
+	isNew := slices.ContainsFunc(together, func(i int) bool { return !ws.windows[i].begun })
+	for _, i := range together {
+		w := &ws.windows[i]
+		w.begun, w.needed = true, w.readers.needed(now)
+		if isNew {
+			w.firstAfter = tick - 1
+		}
+	}
+}
+
+// Begun reports whether a per-client window has begun a tick.
+func (ws *Windows) Begun(i int) bool { return ws.windows[i].begun }
 
 // Add gives a window the sample of a tick, and reports whether the tick counts: its operand has no error, and enough
 // samples. If goesOn is false, the sample does not continue the one before, and delta() and rate() have no value once.
 // A latch gets the sample after the windows within it, which have lower indexes.
 func (ws *Windows) Add(i int, tick int64, s derived.Sample, goesOn bool) bool {
-	w := &ws.entries[i]
+	w := &ws.windows[i]
 	if !goesOn {
 		w.history = nil
 	}
 	former := w.history
 	w.history = append([]derived.Sample{s}, former[:min(len(former), w.Needs().History)]...)
-	n := len(w.history)
-	within := w.Needs().Windows
+	ws.evaluate(w)
+	v := ws.eval.Operand(w.Window)
+	switch {
+	case v.Code < 0:
+		w.history = former // the next sample is compared with the last one that had values
+		w.miss(tick, v.Code, v.Why)
+		return false
+	case v.Len() == 0 && len(w.history) <= w.Needs().History: // such as the first value of a rate
+		w.miss(tick, pdu.ErrAgain, "")
+		return false
+	}
+	insts := v.Insts.Union(ws.eval.Instances(w.Window))
+	v = v.OnlyFinite()
+	if w.Func == syntax.Latch {
+		w.addToLatch(tick, v, insts)
+		return true
+	}
+	if !w.PerClient() {
+		if !ws.fits(w, max(v.Len(), len(insts.IDs()))) {
+			return false
+		}
+		w.add(tick, v, insts)
+		w.drop(w.newest - w.Span)
+		w.result = ws.reducer.result(w.Window, &w.view, w.columns)
+		return true
+	}
+	w.add(tick, v, insts)
+	ws.dropUnneeded(w)
+	return true
+}
+
+// dropUnneeded drops the columns that no client of a per-client window needs, and the oldest ones beyond its limits.
+func (ws *Windows) dropUnneeded(w *window) {
+	upTo := min(w.newest-max(ws.FirstTicks, 2), w.needed)
+	if ws.Unlimited {
+		w.drop(upTo)
+		return
+	}
+	upTo = max(upTo, w.newest-MaxPerClientTicks)
+	excess := w.values - min(MaxPerClientValues, ws.MaxValues/ws.perClient)
+	for k := 0; excess > 0; k++ {
+		excess -= len(w.columns[k].bits)
+		upTo = max(upTo, w.columns[k].tick)
+	}
+	if w.drop(upTo); !w.hasTick() {
+		w.failed = &derived.Vector{Code: pdu.ErrTooBig, Why: tooManySince}
+	}
+}
+
+// evaluate gives the evaluation the samples of a window, unless it has them.
+func (ws *Windows) evaluate(w *window) {
+	n, within := len(w.history), w.Needs().Windows
 	if len(within) > 0 || len(ws.evaluated) < n || n <= w.Needs().History && len(ws.evaluated) > n ||
 		!slices.Equal(ws.evaluated[:n], w.history) {
 		ws.evaluated = w.history
 		ws.eval.Reset(w.history...)
 		for _, k := range within {
-			ws.within.Values[k] = ws.entries[k].result
+			ws.within.Values[k] = ws.windows[k].result
 		}
 		ws.eval.SetResults(&ws.within)
 	}
-	v := ws.eval.Operand(w.Window)
-	switch {
-	case v.Code < 0:
-		w.history = former // the next sample is compared with the last one that had values
-		ws.miss(w, tick, v.Code, v.Why)
-		return false
-	case v.Len() == 0 && n <= w.Needs().History: // such as the first value of a rate
-		ws.miss(w, tick, pdu.ErrAgain, "")
-		return false
-	}
-	insts := v.Insts.Union(ws.eval.Instances(w.Window))
-	v = v.OnlyFinite()
+}
+
+// fits reports whether a window with a span may have some values at each tick. Else it loses all its columns.
+func (ws *Windows) fits(w *window, values int) bool {
 	ws.fullSize -= w.fullSize
-	w.fullSize = (int(w.shared.span) + len(w.since)) * max(v.Len(), len(insts.IDs()))
+	w.fullSize = int(w.Span) * values
 	if w.tooLarge = ws.fullSize+w.fullSize > ws.MaxValues; w.tooLarge {
 		w.fullSize = 0
-		w.shared.Restart()
-		clear(w.since)
+		w.drop(math.MaxInt64)
 		w.result = &derived.Vector{Code: pdu.ErrTooBig}
 		return false
 	}
 	ws.fullSize += w.fullSize
-	w.shared.add(tick, v, insts)
-	for _, all := range w.since {
-		all.add(tick, v, insts)
-	}
-	if w.tickHasValues = w.since != nil; !w.tickHasValues {
-		w.result = w.shared.Value()
-	}
 	return true
 }
 
 // Miss notes that a window has no sample of a tick.
-func (ws *Windows) Miss(i int, tick int64) { ws.miss(&ws.entries[i], tick, pdu.ErrAgain, "") }
+func (ws *Windows) Miss(i int, tick int64) { ws.windows[i].miss(tick, pdu.ErrAgain, "") }
 
 // Expire removes the result of a window that has no values in the window that ends at tick. A latch keeps its states,
 // but has no result before the first tick.
 func (ws *Windows) Expire(i int, tick int64) {
-	w := &ws.entries[i]
-	newest, ok := w.shared.Newest()
+	w := &ws.windows[i]
 	switch {
 	case w.Func == syntax.Latch:
-		if newest == beforeTicks {
+		if w.newest == beforeTicks {
 			w.result = &derived.Vector{Code: pdu.ErrAgain}
 		}
-	case ok && w.Span > 0 && tick-newest >= w.Span:
-		ws.miss(w, tick, pdu.ErrAgain, "")
+	case w.hasTick() && !w.PerClient() && tick-w.newest >= w.Span:
+		w.miss(tick, pdu.ErrAgain, "")
 	}
 }
 
-// miss keeps the present result unless it is too old; then the result is an error. The age of a latch without a tick
-// counts from its first gap.
-func (ws *Windows) miss(w *entry, tick int64, code pdu.Code, why string) {
-	if w.shared.newestTick == beforeTicks {
-		w.shared.newestTick = tick - 1
-	}
-	if newest, ok := w.shared.Newest(); !ok || tick-newest > maxMissedTicks {
-		w.result = &derived.Vector{Code: code, Why: why}
-	}
-}
-
-// TooLarge reports whether a window has no values because all windows would retain too many values.
-func (ws *Windows) TooLarge(i int) bool { return ws.entries[i].tooLarge }
+// TooLarge reports whether a window has no values because the windows with a span would retain too many values.
+func (ws *Windows) TooLarge(i int) bool { return ws.windows[i].tooLarge }
 
 // Window returns the definition of a window.
-func (ws *Windows) Window(i int) *derived.Window { return ws.entries[i].Window }
+func (ws *Windows) Window(i int) *derived.Window { return ws.windows[i].Window }
+
+// IsRead reports whether a client reads a per-client window.
+func (ws *Windows) IsRead(i int, now time.Time) bool {
+	return ws.windows[i].readers.needed(now) < nothing
+}
 
 // Retained returns the number of retained values.
 func (ws *Windows) Retained() (n int) {
-	for i := range ws.entries {
-		n += ws.entries[i].retained()
+	for i := range ws.windows {
+		n += ws.windows[i].values
 	}
 	return n
-}
-
-// Bytes returns the size of the values that each window retains.
-func (ws *Windows) Bytes() []int {
-	sizes := make([]int, len(ws.entries))
-	for i := range ws.entries {
-		sizes[i] = ws.entries[i].retained() * ws.entries[i].shared.fn.valueSize()
-	}
-	return sizes
-}
-
-// retained returns the number of retained values.
-func (w *entry) retained() int {
-	n := w.shared.Retained()
-	for _, all := range w.since {
-		n += len(all.ids)
-	}
-	return n
-}
-
-// Results has one result per window. For per-client windows it is the result of a first fetch.
-func (ws *Windows) Results() *derived.Results {
-	r := &derived.Results{
-		Values: make([]*derived.Vector, len(ws.entries)), Names: make(map[pdu.InDom]*derived.NameTable),
-	}
-	for i := range ws.entries {
-		w := &ws.entries[i]
-		r.Values[i] = w.result
-		if w.Grouped {
-			r.Names[w.Desc.InDom] = ws.groups.Table(w.Desc.InDom)
-		}
-	}
-	return r
 }

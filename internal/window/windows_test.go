@@ -86,7 +86,7 @@ func (ws *Windows) value(tb testing.TB, name string, s derived.Sample) *derived.
 	e := ws.set.NewEvaluation()
 	e.SetGroups(ws.groups)
 	e.Reset(s)
-	e.SetResults(ws.Results())
+	e.SetResults(ws.State(0, nil).Results)
 	return e.Value(m)
 }
 
@@ -172,16 +172,16 @@ func TestWindowsGoOn(t *testing.T) {
 	}
 	ws := windowsOf(newSet(t, defs))
 	for tick := range int64(5) {
-		for i := range ws.entries {
+		for i := range ws.windows {
 			ws.Add(i, tick, at(tick, 5-float64(tick), uint64(10*tick)), true)
 		}
 	}
 	defs["d"] = "load + 2"
-	after, _ := ws.ForSet(newSet(t, defs))
+	after := ws.ForSet(newSet(t, defs))
 	assert.Equal(t, pdu.ErrAgain, after.value(t, "a", at(5, 0, 0)).Code, "a definition that it uses is another one")
 	assert.Equal(t, []float64{5}, numbers(after.value(t, "b", at(5, 0, 0))))
 	assert.Equal(t, []uint64{4}, after.value(t, "c", at(5, 0, 0)).Bits)
-	i := len(after.entries) - 1
+	i := len(after.windows) - 1
 	assert.True(t, after.Add(i, 5, at(5, 0, 70), true), "it is compared with the sample before the reload")
 	assert.Equal(t, []uint64{5}, after.value(t, "c", at(5, 0, 0)).Bits)
 
@@ -192,7 +192,7 @@ func TestWindowsGoOn(t *testing.T) {
 		load.Units = pdu.Units{}
 		operands["load"] = load
 	}()
-	after, _ = after.ForSet(newSet(t, defs))
+	after = after.ForSet(newSet(t, defs))
 	assert.Equal(t, pdu.ErrAgain, after.value(t, "b", at(5, 0, 0)).Code, "its operand is not what it was")
 	assert.Equal(t, []uint64{5}, after.value(t, "c", at(5, 0, 0)).Bits)
 }
@@ -217,7 +217,7 @@ func TestGroupsOfWindows(t *testing.T) {
 	e := ws.set.NewEvaluation()
 	e.SetGroups(others)
 	e.Reset(sample(2, 4))
-	e.SetResults(ws.Results())
+	e.SetResults(ws.State(0, nil).Results)
 	m, _ := ws.set.Lookup("a")
 	v := e.Value(m)
 	require.Len(t, v.Bits, 2)
@@ -256,14 +256,94 @@ func TestSamplesAsTicks(t *testing.T) {
 	}
 }
 
-// A window that is not served any more keeps nothing.
-func TestWindowThatIsNotKept(t *testing.T) {
-	ws := windowsOf(newSet(t, map[string]string{"a": "sum_sample(delta(count))", "b": "max_sample(load)"}))
-	for tick := int64(1); tick <= 100; tick++ {
-		ws.BeginTick(0, tick-1, tick-2)
-		ws.Add(0, tick, at(tick, 0, 1), true)
-		ws.EndTick(tick, 0)
+// A per-client window keeps what a cursor needs, and the ticks of a first fetch.
+func TestWindowKeepsWhatIsNeeded(t *testing.T) {
+	set := newSet(t, map[string]string{"a": "sum_sample(load)"})
+	ws := windowsOf(set)
+	ws.Unlimited = false
+	reader, c := NewReader(MaxPerClientValues), &Cursor{}
+	now := func(tick int64) time.Time { return time.Unix(tick, 0) }
+	tick := int64(0)
+	pass := func(ticks int64) *State {
+		for range ticks {
+			tick++
+			ws.BeginTick(tick, now(tick), 0)
+			ws.Add(0, tick, at(tick, 1, 0), true)
+		}
+		return ws.State(tick, nil)
 	}
-	assert.Len(t, ws.ReadTicks(0), 3)
-	assert.Empty(t, ws.ReadTicks(1))
+	read := func(s *State) *derived.Vector {
+		reader.BeginRequest()
+		r, _ := reader.Read(s, c, []uint32{0}, now(tick), now(tick+10_000))
+		s.SetCursors(func(yield func(*Cursor) bool) { yield(c) }, now(tick))
+		return r.Values[0]
+	}
+	s := pass(100)
+	assert.Equal(t, FirstTicks, ws.Retained(), "nobody reads it")
+	assert.False(t, ws.IsRead(0, now(tick)))
+	assert.Equal(t, []float64{10}, numbers(read(s)))
+	assert.True(t, ws.IsRead(0, now(tick)))
+	s = pass(100)
+	assert.Equal(t, 100, ws.Retained())
+	assert.Equal(t, []float64{100}, numbers(read(s)))
+	pass(1)
+	assert.Equal(t, FirstTicks, ws.Retained())
+	s = pass(4000)
+	assert.Equal(t, 3600, ws.Retained(), "no more than an hour")
+	v := read(s)
+	assert.Equal(t, pdu.ErrTooBig, v.Code)
+	assert.NotEmpty(t, v.Why)
+	assert.Equal(t, []float64{5}, numbers(read(pass(5))), "once")
+	s.SetCursors(func(func(*Cursor) bool) {}, now(tick))
+	pass(1)
+	assert.Equal(t, FirstTicks, ws.Retained(), "the client has gone")
+}
+
+// A tick of more values than a window without a span may keep is an error, also for a first fetch.
+func TestTickThatIsTooLarge(t *testing.T) {
+	ws := NewWindows(derived.NewGroups())
+	ws.FirstTicks, ws.MaxValues = FirstTicks, 3
+	ws = ws.ForSet(newSet(t, map[string]string{"a": "sum_sample(bin)"}))
+	reader, c := NewReader(MaxPerClientValues), &Cursor{}
+	read := func(tick int64) *derived.Vector {
+		reader.BeginRequest()
+		r, _ := reader.Read(ws.State(tick, nil), c, []uint32{0}, time.Time{}, time.Time{})
+		return r.Values[0]
+	}
+	for tick, ids := range [][]pdu.Inst{{1}, {1, 2}, {1, 2, 3, 4}, {1, 2}} {
+		ws.BeginTick(int64(tick+1), time.Time{}, 0)
+		ws.Add(0, int64(tick+1), binsAt(int64(tick+1), ids, make([]uint64, len(ids))...), true)
+		if len(ids) > 2 {
+			assert.Equal(t, pdu.ErrTooBig, read(int64(tick+1)).Code, "it has read before")
+			c = &Cursor{}
+			assert.Equal(t, pdu.ErrTooBig, read(int64(tick+1)).Code)
+		} else {
+			assert.Zero(t, read(int64(tick+1)).Code, "tick %d", tick)
+		}
+	}
+}
+
+// Windows in an archive have ticks at different records, also within one second: a value counts once.
+func TestTicksOfOneSecond(t *testing.T) {
+	o := NewSingleClient(newSet(t, map[string]string{"a": "sum_sample(load)", "b": "sum_sample(bin)"}), derived.NewGroups(),
+		FirstTicks)
+	both := func() []int {
+		r, sizes := o.Read(), []int{}
+		for i := range o.windows {
+			sizes = append(sizes, len(r.Values[i].Bits))
+		}
+		return sizes
+	}
+	s := binsAt(1, []pdu.Inst{1, 2}, 3, 4)
+	for tick := int64(1); tick < 4; tick++ {
+		o.BeginTick(tick)
+		o.Add(0, tick, s, true)
+		first := both()
+		o.BeginTick(tick)
+		o.Add(1, tick, s, true)
+		second := both()
+		assert.Positive(t, first[0])
+		assert.Zero(t, second[0], "it has been read")
+		assert.Positive(t, second[1])
+	}
 }

@@ -46,6 +46,7 @@ func lines() []line {
 			[]float64{0.75, 100, 5},
 			(*bench).definitions,
 		},
+		{"fetch of the maximum of 600,000 values since the last one, longest request", "ms", []float64{10}, (*bench).perClient},
 		{"name lookup, CPU of the agent, 10; 10,000 definitions", "µs", []float64{15, 15}, (*bench).lookup},
 		{"resident memory: no; 5,000 definitions; 100,000 values fetched", "MiB", []float64{16}, (*bench).memory},
 		{

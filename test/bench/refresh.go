@@ -232,3 +232,34 @@ func (b *bench) definitions(ctx context.Context) ([]float64, error) {
 	longest := busy.Since(quiet).Histograms[ctlRequestTime].Quantile(1)
 	return []float64{rig.Median(binds), rig.Median(swaps), longest.Seconds() * 1e3}, err
 }
+
+// perClient measures the longest request, by the agent's clock, of a client that has not fetched a function without a
+// window of 100,000 instances for six seconds.
+func (b *bench) perClient(ctx context.Context) ([]float64, error) {
+	const instances, pauses, pause = 100_000, 3, 6 * time.Second
+	defs := []definition{{"peak", "max(max_sample(rate(" + member("bulk", instances, 0) + ")))", 1}}
+	a, err := b.shared(ctx, "window", testbedConfig{definitions: defs})
+	if err != nil {
+		return nil, err
+	}
+	c, err := a.fetcher(ctx, "", names("derived.", defs), 1)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.join(3, time.Second); err != nil {
+		return nil, err
+	}
+	before, err := a.control.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for range pauses {
+		rig.Sleep(ctx, pause)
+		if _, err := c.fetch(1, 0, 1); err != nil {
+			return nil, err
+		}
+	}
+	after, err := a.control.Read(ctx)
+	longest := after.Since(before).Histograms[ctlRequestTime].Quantile(1)
+	return []float64{longest.Seconds() * 1e3}, errors.Join(err, c.leave())
+}

@@ -130,7 +130,7 @@ func instanceMetrics(s *Source) []Metric {
 		},
 		{
 			Item: 65, Name: "definition.memory", Shape: Shape{pdu.TypeU64, pdu.SemInstant, pdu.Units{Space: 1}},
-			Short:   "memory of the values that the functions over time of each definition keep",
+			Short:   "memory that the functions over time of each definition need for their values",
 			Long:    "A function over time that several definitions share counts for all of them.",
 			Content: definitions(func(v *Values, d *Definition) { v.number(d.ID, uint64(d.Memory)) }),
 		},

@@ -175,11 +175,11 @@ func (r *Reloader) awaitFirstSamples(ctx context.Context, snap, before *Snapshot
 // switchTo replaces the snapshot that is served. The functions over time switch at the same time, in Sampler.SwitchSet.
 func (r *Reloader) switchTo(ctx context.Context, snap *Snapshot) error {
 	snap.PreparedEvaluation.Store(snap.Set.NewEvaluation()) // here, so that no request has to make it
-	results, err := r.options.Sampler.SwitchSet(ctx, snap.Set, snap.Windows, snap.WindowTimes)
+	published, err := r.options.Sampler.SwitchSet(ctx, snap.Set, snap.Windows, snap.WindowTimes)
 	if err != nil {
 		return err
 	}
-	snap.Results = results
+	snap.Published = published
 	r.publish(snap)
 	return nil
 }

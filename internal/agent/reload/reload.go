@@ -124,7 +124,7 @@ func New(o Options) *Reloader {
 	r.config = r.options.Load()
 	snap := r.buildSnapshot(nil)
 	r.saveIdentities()
-	snap.Results = r.options.Sampler.ApplySet(snap.Set, snap.Windows, snap.WindowTimes)
+	snap.Published = r.options.Sampler.ApplySet(snap.Set, snap.Windows, snap.WindowTimes)
 	r.publish(snap)
 	snap.Report(r.log, &served.Snapshot{}, len(r.config.Failures))
 	return r

@@ -21,7 +21,7 @@ type Snapshot struct {
 
 	Windows     []*upstream.Series // of Set.Windows(), by index; nil: the window is not sampled
 	WindowTimes [][]*atomic.Int64  // Usage.WindowTime of the metrics that need each window
-	Results     *sampler.Results   // of Windows
+	Published   *sampler.Published // of Windows
 
 	PreparedEvaluation atomic.Pointer[derived.Evaluation] // for the first fetch, which takes it
 }
@@ -115,7 +115,7 @@ func (s *Snapshot) addEntryStates(before *Snapshot) {
 // set.
 func perClientWindows(set *derived.Set, m *derived.Metric) (numbers []uint32) {
 	for _, i := range m.Needs().Windows {
-		if set.Windows()[i].Span == 0 {
+		if set.Windows()[i].PerClient() {
 			numbers = append(numbers, i)
 		}
 	}

@@ -4,16 +4,14 @@
 //	reload ──SwitchSet──► Sampler ──Tick──► upstream           one fetch for all ticks of one time
 //	                        │  ▲               │
 //	                        │  └───Sampled─────┘               new samples have arrived
-//	                        └──► Results ──Latest, ReadSince──► request loop
+//	                        └──► Published ──Latest──► request loop ──► window.Reader
 //
-// Results belongs to one set of definitions. It has one immutable state at a time, Published, which the Sampler
+// Published belongs to one set of definitions. It has one immutable state at a time, a window.State, which the Sampler
 // replaces when it has new results.
 //
-// # Goroutines and the lock
-//
 // Sampler.Run is one goroutine. It waits for the next tick, for samples, for a new set, or for the first fetch of a
-// client; then RunDue does what is due. The request loop reads results and waits for nothing but Sampler.mu. This lock
-// joins two things: a new state is published, and a cursor is set to the tick of a state. Nothing is computed under it.
+// client; then RunDue does what is due. The request loop waits for nothing: it loads the newest state, and windows learn
+// from an atomic pointer what the clients need (window.Readers).
 //
 // # Ticks
 //
@@ -34,58 +32,24 @@
 //	complete    pending empty, incomplete set    at once, per-client windows only: publishIfComplete
 //	published   pending empty                    with the next tick (startTick)
 //
-// # A client reads a function without a window
+// # Per-client windows
 //
-// `max_sample(x)` covers the time since the client's last fetch of the metric. Its window has no span (Window.Span is
-// 0) and is called a per-client window. The agent computes each result once for all clients that have read the same
-// tick last, instead of once for each client:
+// `max_sample(x)` covers the time since the client's last fetch of the metric. Its window has no span and is called a
+// per-client window. Package window tells what a client gets; when its ticks are is decided here:
 //
-//	tick              10     11     12     13     14      15
-//	published            ▲      ▲      ▲      ▲       ▲
-//	A fetches                   A: cursor 11          A: the result of ticks 12, 13 and 14; cursor 14
-//	B fetches                   B: cursor 11   B: the result of ticks 12 and 13; cursor 13
-//	accumulator of 11           ├──────┼──────┼───────┤   its result is published with each tick: since[11]
-//	accumulator of 13                         ├───────┤   the same for B's next fetch: since[13]
-//
-// In words, with the functions that do it:
-//
-//  1. A tick begins (startDueTick): each second if a client reads one of the windows, else twice in --interval for
-//     first fetches. scanCursors collects the tick that each client has read last, and drops the cursors of clients
-//     that did not come again. For each of these ticks beginPerClientTick has an accumulator in each window
-//     (Windows.BeginTick), and drops the accumulators that no cursor needs.
-//  2. requestSamples requests the samples of the tick, and addSamples adds them to the windows: each value goes into
-//     all accumulators of its window (Windows.Add).
-//  3. When all windows have their sample, or it is too late for it, the tick is complete. publishIfComplete starts the
-//     accumulators of this tick (Windows.EndTick) and publishes a new state: Published.tick is the number of the tick, and
-//     Published.since has the result of each accumulator, by the tick that it began after.
-//  4. A client's FETCH arrives. Agent.startFetch loads the state once (Results.Latest), so all metrics of the fetch are
-//     of one tick.
-//  5. Agent.windowResults finds the Cursor of context and metric and calls ReadSince. This returns since[cursor's
-//     tick], and sets the cursor to the tick of the state. If the values cannot be served now, ExtendCursor only says
-//     that the client is still there: the next fetch covers this time, too.
-//  6. Agent.evaluate computes the rest of the expression from these results.
-//
-// ReadSince returns these results:
-//
-//	the cursor is                     result
-//	not registered: a first fetch,    that of a first fetch: the last ticks, as long as --interval; from then on there is
-//	or one after the cursor expired   a tick each second (wakeRun)
-//	at tick n                         since[n]
-//	at the tick of the state          the result of the last fetch, but no value for sums and 0 for counts: nothing may
-//	                                  be counted twice
-//	at tick n, and the definition     that of a first fetch, so that all windows of the metric have the same ticks
-//	was edited since
-//
-// A new window begins with the next tick. The results of first fetches of all windows of its group begin again with it:
-// see groupWindows.
+//   - While a client reads one of the windows that tick together (tickTogether), these have a tick each second, else two
+//     in --interval for first fetches. The first fetch of a client wakes Run.
+//   - A tick is complete when all windows have their sample, or it is too late for it. Only then is it published, so all
+//     metrics of a fetch are of one tick.
+//   - A new window begins with the next tick. The first fetches of all windows that tick together begin again with it.
 //
 // # Where to change it
 //
 //	when ticks are                                        ticker.tickAfter, windowsAt
 //	how early or late a sample of a tick may be           maxEarly, ticker.deadline
-//	which windows are sampled together                    Sampler.requestSamples; with the same ticks: groupWindows
+//	which windows are sampled together                    Sampler.requestSamples; with the same ticks: tickTogether
 //	how a value gets into a window, and its result        package window
-//	when results are published                            Sampler.RunDue, publishIfComplete, publish
-//	which result a client gets                            Sampler.ReadSince, Results.firstRead, window.WithPrevious
+//	when results are published                            Sampler.RunDue, publishIfComplete
+//	which result a client gets                            window.Reader
 //	how long a client's cursor is kept                    contexts.expectedUntil of package agent
 package sampler

@@ -3,7 +3,6 @@ package sampler
 import (
 	"context"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -42,8 +41,19 @@ type Options struct {
 	Now     func() time.Time
 }
 
+// Published has the newest state of the windows of one set, now and later.
+type Published struct{ newest atomic.Pointer[window.State] }
+
+// Latest returns the state now; nil: the set has no windows.
+func (p *Published) Latest() *window.State {
+	if p == nil {
+		return nil
+	}
+	return p.newest.Load()
+}
+
 // Sampler samples the functions over time of the set that is served. A window of the set is known by its index in
-// Set.Windows; an index in another set means another window. Cursors outlive sets and know windows by an ID.
+// Set.Windows; an index in another set means another window.
 type Sampler struct {
 	options Options
 	sets    chan setRequest // from SwitchSet to Run
@@ -51,28 +61,19 @@ type Sampler struct {
 
 	// These belong to the goroutine of Run.
 	windows   *window.Windows
-	windowIDs []int              // by index
-	indexes   map[int]int        // by ID
-	nextID    int                // the ID of the next new window
 	series    []*upstream.Series // the operands of each window; nil: the window is not sampled
 	times     [][]*atomic.Int64  // by window: ns that its evaluations take are added to each
 	tooLarge  []bool             // by index: it is logged that the window has too many values
 	tickers   []*ticker
-	results   *Results        // of the set; nil: it has no windows
+	published *Published      // of the set; nil: it has no windows
 	groups    *derived.Groups // names and numbers of groups in windows
 	lastTick  int64           // the newest tick of per-client windows, over all sets: no number is used twice
-
-	// mu guards the cursors and the replacement of results.published. Nothing is computed under it.
-	mu      sync.Mutex
-	cursors map[*Cursor]struct{} // registered cursors
+	complete  int64           // the newest complete tick of per-client windows
 }
 
 // New returns a Sampler without windows.
 func New(o Options) *Sampler {
-	s := &Sampler{
-		options: o, sets: make(chan setRequest), wakeup: make(chan struct{}, 1), groups: derived.NewGroups(),
-		cursors: make(map[*Cursor]struct{}),
-	}
+	s := &Sampler{options: o, sets: make(chan setRequest), wakeup: make(chan struct{}, 1), groups: derived.NewGroups()}
 	s.windows = window.NewWindows(s.groups)
 	s.windows.MaxValues, s.windows.FirstTicks = o.Values, int64(o.Interval/window.PerClientInterval)
 	return s
@@ -83,14 +84,14 @@ type setRequest struct {
 	set    *derived.Set
 	series []*upstream.Series
 	times  [][]*atomic.Int64
-	reply  chan<- *Results // has room for one
+	reply  chan<- *Published // has room for one
 }
 
 // SwitchSet has Run call ApplySet, and waits for its result, or for the end of ctx.
 func (s *Sampler) SwitchSet(
 	ctx context.Context, set *derived.Set, series []*upstream.Series, times [][]*atomic.Int64,
-) (*Results, error) {
-	reply := make(chan *Results, 1)
+) (*Published, error) {
+	reply := make(chan *Published, 1)
 	select {
 	case s.sets <- setRequest{set, series, times, reply}:
 		return <-reply, nil
@@ -101,12 +102,10 @@ func (s *Sampler) SwitchSet(
 
 // ApplySet samples the windows of a set from now on, instead of those of the former set. Windows that are in both keep
 // their values. series has the operands of each window, nil for one that is not to be sampled. The time that a window
-// takes is added to each of its times. ApplySet returns the Results of the set, nil if no window is sampled. It is called
-// by Run, or while Run does not run yet.
-func (s *Sampler) ApplySet(set *derived.Set, series []*upstream.Series, times [][]*atomic.Int64) *Results {
-	var oldIndexes []int
-	s.windows, oldIndexes = s.windows.ForSet(set)
-	s.assignIDs(oldIndexes)
+// takes is added to each of its times. ApplySet returns where the states of the windows are published, nil if no window is sampled. It is
+// called by Run, or while Run does not run yet.
+func (s *Sampler) ApplySet(set *derived.Set, series []*upstream.Series, times [][]*atomic.Int64) *Published {
+	s.windows = s.windows.ForSet(set)
 	s.series, s.times, s.tooLarge = series, times, make([]bool, len(series))
 	former := s.tickers
 	s.tickers = nil
@@ -119,15 +118,18 @@ func (s *Sampler) ApplySet(set *derived.Set, series []*upstream.Series, times []
 		}
 	}
 	s.options.Figures.Windows.Store(served)
-	s.newResults(set, oldIndexes, served > 0)
+	if s.published = nil; served > 0 {
+		s.published = &Published{}
+		s.publish()
+	}
 	for _, t := range s.tickers {
 		if t.perClient {
-			t.group = groupWindows(set, series)
-			s.scanCursors(t, s.options.Now())
+			t.together = tickTogether(set, series)
+			s.findRead(t, s.options.Now())
 		}
 		if !s.options.Now().After(t.deadline()) { // the samples of the last tick may still arrive
 			t.pending = slices.DeleteFunc(t.windowsAt(t.tickTime), func(i int) bool {
-				return s.windows.Has(i, t.tick) || t.perClient && !s.windows.TickBegun(i)
+				return s.windows.Has(i, t.tick) || t.perClient && !s.windows.Begun(i)
 			})
 		}
 		next := t.tickAfter(s.options.Now())
@@ -135,36 +137,19 @@ func (s *Sampler) ApplySet(set *derived.Set, series []*upstream.Series, times []
 			t.nextTick = next
 		}
 	}
-	return s.results
+	return s.published
 }
 
-// assignIDs gives an ID to each window of a new set. Windows of the former set keep theirs, and no ID is used twice. So
-// a cursor finds its windows after any number of new sets. oldIndexes has the index of each window in the former set,
-// -1 for a new one.
-func (s *Sampler) assignIDs(oldIndexes []int) {
-	former := s.windowIDs
-	s.windowIDs, s.indexes = make([]int, len(oldIndexes)), make(map[int]int, len(oldIndexes))
-	for i, old := range oldIndexes {
-		if old >= 0 {
-			s.windowIDs[i] = former[old]
-		} else {
-			s.windowIDs[i] = s.nextID
-			s.nextID++
-		}
-		s.indexes[s.windowIDs[i]] = i
-	}
-}
-
-// wakeRun has Run call RunDue at once.
-func (s *Sampler) wakeRun() { wait.Signal(s.wakeup) }
+// Wake has Run call RunDue at once, because a client has begun to read per-client windows. It does not wait.
+func (s *Sampler) Wake() { wait.Signal(s.wakeup) }
 
 // tickerOf finds the ticker of a window, or makes one. A new one goes on where the one of the former set was.
 func (s *Sampler) tickerOf(former []*ticker, w *derived.Window) *ticker {
-	same := func(x *ticker) bool { return x.interval == w.Every && x.perClient == (w.Span == 0) }
+	same := func(x *ticker) bool { return x.interval == w.Every && x.perClient == w.PerClient() }
 	if at := slices.IndexFunc(s.tickers, same); at >= 0 {
 		return s.tickers[at]
 	}
-	t := &ticker{interval: w.Every, perClient: w.Span == 0, unreadInterval: s.options.Interval / freshness.PerInterval}
+	t := &ticker{interval: w.Every, perClient: w.PerClient(), unreadInterval: s.options.Interval / freshness.PerInterval}
 	if at := slices.IndexFunc(former, same); at >= 0 {
 		old := former[at]
 		t.tick, t.tickTime, t.nextTick, t.incomplete = old.tick, old.tickTime, old.nextTick, old.incomplete
@@ -223,7 +208,7 @@ func (s *Sampler) RunDue(now time.Time) (next time.Time) {
 	}
 	s.requestSamples(now)
 	if changed {
-		s.publish(nil)
+		s.publish()
 	}
 	return next
 }
@@ -232,20 +217,54 @@ func (s *Sampler) RunDue(now time.Time) (next time.Time) {
 // whether one does now, since the next tick is sooner then.
 func (s *Sampler) startDueTick(t *ticker, now time.Time) {
 	due := !now.Before(t.nextTick)
-	var lastTicks map[int][]int64
-	if t.perClient && (due || len(t.readGroups) == 0) {
-		lastTicks = s.scanCursors(t, now)
+	if t.perClient && (due || len(t.read) == 0) {
+		s.findRead(t, now)
 	}
 	if due && t.startTick(now) {
 		if t.perClient {
 			s.lastTick = t.tick
-			s.beginPerClientTick(t, lastTicks)
+			s.beginTick(t, now)
 		}
 		t.pending = t.windowsAt(t.tickTime)
 	}
 	if next := t.tickAfter(now); due || next.Before(t.nextTick) {
 		t.nextTick = next
 	}
+}
+
+// findRead sets the per-client windows that clients read.
+func (s *Sampler) findRead(t *ticker, now time.Time) {
+	t.read = make(map[int]bool)
+	for _, i := range t.windows {
+		if s.windows.IsRead(i, now) {
+			t.read[t.together[i]] = true
+		}
+	}
+}
+
+// beginTick begins a tick of per-client windows.
+func (s *Sampler) beginTick(t *ticker, now time.Time) {
+	together := make(map[int][]int)
+	for _, i := range t.windows {
+		together[t.together[i]] = append(together[t.together[i]], i)
+	}
+	for _, windows := range together {
+		s.windows.BeginTick(t.tick, now, windows...)
+	}
+}
+
+// publishIfComplete publishes the last tick of per-client windows once it is complete.
+func (s *Sampler) publishIfComplete(t *ticker) {
+	if t.perClient && t.incomplete && len(t.pending) == 0 {
+		t.incomplete, s.complete = false, t.tick
+		s.publish()
+	}
+}
+
+// publish publishes the present state.
+func (s *Sampler) publish() {
+	s.published.newest.Store(s.windows.State(s.complete, s.published.newest.Load()))
+	s.options.Figures.WindowValues.Store(int64(s.windows.Retained()))
 }
 
 // requestSamples requests the samples of pending windows, together for all ticks of one time.

@@ -21,15 +21,15 @@ type ticker struct {
 	// These are for per-client windows.
 	perClient      bool
 	unreadInterval time.Duration // between the ticks of windows that no client reads; 0: they have none
-	group          []int         // the group of each window of the set: see groupWindows
-	readGroups     map[int]bool  // groups with a window that a client reads
+	together       []int         // by window of the set: see tickTogether
+	read           map[int]bool  // windows that a client reads, by their representative in together
 }
 
 // tickAfter returns the time of the next tick, a multiple of the interval by the wall clock. If there is none, it is in
 // a year.
 func (t *ticker) tickAfter(now time.Time) time.Time {
 	interval := t.interval
-	if t.perClient && len(t.readGroups) == 0 {
+	if t.perClient && len(t.read) == 0 {
 		if interval = t.unreadInterval; interval == 0 {
 			return now.AddDate(1, 0, 0)
 		}
@@ -42,7 +42,7 @@ func (t *ticker) windowsAt(at time.Time) []int {
 	if !t.perClient || t.unreadInterval > 0 && at.UnixNano()%int64(t.unreadInterval) == 0 {
 		return slices.Clone(t.windows)
 	}
-	return slices.DeleteFunc(slices.Clone(t.windows), func(i int) bool { return !t.readGroups[t.group[i]] })
+	return slices.DeleteFunc(slices.Clone(t.windows), func(i int) bool { return !t.read[t.together[i]] })
 }
 
 // sinceMultiple returns the time since the last multiple of the interval.

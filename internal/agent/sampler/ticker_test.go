@@ -56,15 +56,15 @@ func TestTickerOfPerClientWindows(t *testing.T) {
 	start := time.Unix(1_000_000, 0)
 	c := &ticker{
 		interval: time.Second, unreadInterval: 5 * time.Second, perClient: true,
-		windows: []int{4, 5, 6}, group: []int{4: 4, 5: 5, 6: 5},
+		windows: []int{4, 5, 6}, together: []int{4: 4, 5: 5, 6: 5},
 	}
 	assert.Equal(t, start.Add(5*time.Second), c.tickAfter(start.Add(300*ms)))
 	assert.Equal(t, []int{4, 5, 6}, c.windowsAt(start))
-	c.readGroups = map[int]bool{5: true}
+	c.read = map[int]bool{5: true}
 	assert.Equal(t, start.Add(time.Second), c.tickAfter(start.Add(300*ms)))
 	assert.Equal(t, []int{5, 6}, c.windowsAt(start.Add(time.Second)))
 	assert.Equal(t, []int{4, 5, 6}, c.windowsAt(start.Add(5*time.Second)))
 
-	c.unreadInterval, c.readGroups = 0, nil
+	c.unreadInterval, c.read = 0, nil
 	assert.True(t, c.tickAfter(start).After(start.Add(24*time.Hour)), "never")
 }

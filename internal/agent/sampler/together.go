@@ -5,19 +5,18 @@ import (
 	"pmdaderived/internal/agent/upstream"
 )
 
-// groupWindows returns the group of each per-client window: the index of one window that represents it. The windows of
-// one metric are in one group, and so are those of the same operands. All windows of a group have the same ticks,
-// whichever of them clients read. Otherwise sum_sample(x) / count_sample(x) would be no average in the first fetch of a
-// client if others read the count alone.
-func groupWindows(set *derived.Set, series []*upstream.Series) []int {
-	parent := make([]int, len(series)) // another window of the group; the representative is its own parent
+// tickTogether returns for each per-client window the index of one window that represents those with the same ticks. The
+// windows of one metric tick together, and so do those of the same operands, whichever of them clients read. Otherwise
+// sum_sample(x) / count_sample(x) would be no average in the first fetch of a client if others read the count alone.
+func tickTogether(set *derived.Set, series []*upstream.Series) []int {
+	parent := make([]int, len(series)) // another window with the same ticks; the representative is its own parent
 	root := func(i int) int {
 		for parent[i] != i {
 			i = parent[i]
 		}
 		return i
 	}
-	perClient := func(i int) bool { return series[i] != nil && set.Windows()[i].Span == 0 }
+	perClient := func(i int) bool { return series[i] != nil && set.Windows()[i].PerClient() }
 	firstOf := make(map[*upstream.Series]int)
 	for i, s := range series {
 		if parent[i] = i; !perClient(i) {

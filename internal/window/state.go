@@ -1,0 +1,268 @@
+package window
+
+import (
+	"iter"
+	"math"
+	"slices"
+	"sort"
+	"sync/atomic"
+	"time"
+
+	"pmdaderived/derived"
+	"pmdaderived/derived/syntax"
+	"pmdaderived/pdu"
+)
+
+// State has the results of all windows at a time, and the columns of per-client windows up to a tick. Immutable.
+type State struct {
+	// Results has the results of the windows with a span. Those of per-client windows are errors: see Reader.
+	Results *derived.Results
+
+	windows    []*derived.Window
+	bytes      []int      // that each window retains
+	tick       int64      // the newest complete tick of per-client windows
+	firstTicks int64      // Windows.FirstTicks
+	views      []view     // of per-client windows
+	readers    []*Readers // the same
+}
+
+// State returns the present state. tick is the newest complete tick of per-client windows. before is the state before,
+// with the same windows; nil: there is none. If it has the same tick, clients get the columns that it has.
+func (ws *Windows) State(tick int64, before *State) *State {
+	n := len(ws.windows)
+	s := &State{
+		Results: &derived.Results{Values: make([]*derived.Vector, n), Names: make(map[pdu.InDom]*derived.NameTable)},
+		windows: ws.set.Windows(), bytes: make([]int, n), tick: tick, firstTicks: ws.FirstTicks,
+	}
+	if before != nil && before.tick == tick {
+		s.views, s.readers = before.views, before.readers
+	} else {
+		s.views, s.readers = make([]view, n), make([]*Readers, n)
+	}
+	for i := range ws.windows {
+		w := &ws.windows[i]
+		s.Results.Values[i], s.bytes[i] = w.result, w.bytes()
+		if s.readers[i] == nil && w.PerClient() {
+			s.views[i], s.readers[i] = w.view, w.readers
+		}
+		if w.Grouped {
+			s.Results.Names[w.Desc.InDom] = ws.groups.Table(w.Desc.InDom)
+		}
+	}
+	return s
+}
+
+// Bytes returns the size of what a window retains. A nil state has no windows.
+func (s *State) Bytes(i uint32) int {
+	if s == nil {
+		return 0
+	}
+	return s.bytes[i]
+}
+
+// between returns the columns of a per-client window after a tick and up to the tick of the state.
+func (s *State) between(i uint32, after int64) []column {
+	of := s.views[i].columns
+	end := sort.Search(len(of), func(k int) bool { return of[k].tick > s.tick })
+	return of[sort.Search(end, func(k int) bool { return of[k].tick > after }):end]
+}
+
+// These are the reasons of errors that a client has once.
+const (
+	tooManySince     = "there were more values than the agent keeps for a function without a window, see docs/time.md"
+	tooManyInRequest = "this request needs more values of functions without a window than one may read, see docs/time.md"
+)
+
+// Readers tells a per-client window what cursors need. It goes on from set to set with the window.
+type Readers struct {
+	need atomic.Pointer[need]
+}
+
+// need is what unexpired cursors need: the columns after a tick, until a time.
+type need struct {
+	oldest int64
+	until  time.Time
+}
+
+// nothing is the oldest tick that is needed if there is no cursor.
+const nothing = math.MaxInt64
+
+// needed returns the oldest tick of a cursor.
+func (r *Readers) needed(now time.Time) int64 {
+	if n := r.need.Load(); n != nil && !n.until.Before(now) {
+		return n.oldest
+	}
+	return nothing
+}
+
+// SetCursors tells the per-client windows of the state about all cursors. It is called at once when a cursor has read
+// them for the first time, and later when cursors have moved or are gone.
+func (s *State) SetCursors(all iter.Seq[*Cursor], now time.Time) {
+	needs := make(map[*Readers]*need)
+	for c := range all {
+		if c.expires.Before(now) {
+			continue
+		}
+		for _, r := range c.windows {
+			n := needs[r]
+			if n == nil {
+				n = &need{c.tick, c.expires}
+				needs[r] = n
+			}
+			if n.oldest = min(n.oldest, c.tick); c.expires.After(n.until) {
+				n.until = c.expires
+			}
+		}
+	}
+	for _, r := range s.readers {
+		if r != nil {
+			r.need.Store(needs[r])
+		}
+	}
+}
+
+// Cursor is the position of a client in the ticks of one metric with per-client windows. The zero value is that of a
+// client that has not read the metric.
+type Cursor struct {
+	tick    int64 // the newest tick that the client has read
+	expires time.Time
+	windows []*Readers        // the per-client windows of the metric
+	values  []*derived.Vector // their results that the client has read last
+}
+
+// Extend keeps the cursor of a client whose fetch had no values, so that its next fetch goes on from there.
+func (c *Cursor) Extend(until time.Time) { c.expires = until }
+
+// goesOn reports whether the client has read all windows of a metric before.
+func (c *Cursor) goesOn(s *State, perClient []uint32, now time.Time) bool {
+	return !c.expires.Before(now) && !slices.ContainsFunc(perClient, func(i uint32) bool {
+		return !slices.Contains(c.windows, s.readers[i])
+	})
+}
+
+// again returns the result of a window without a new column: the previous one of this client. Two functions differ: a
+// sum has no value, as it would count twice, and a count is 0.
+func (c *Cursor) again(w *derived.Window, readers *Readers) *derived.Vector {
+	v := c.values[slices.Index(c.windows, readers)]
+	switch {
+	case v.Code < 0:
+	case w.Func == syntax.SumSample:
+		v = &derived.Vector{Type: v.Type}
+	case w.Func == syntax.CountSample:
+		v = &derived.Vector{Type: v.Type, Insts: v.Insts, Bits: make([]uint64, len(v.Bits))}
+	}
+	return v
+}
+
+// Reader computes the results of per-client windows for clients. Clients that have read the same tick share them. It
+// has one owner.
+type Reader struct {
+	reducer reducer
+	state   *State                     // the last one
+	since   map[int64]*derived.Results // of state, by the tick that a client has read last; nil values are not computed yet
+	limit   int                        // number of values that a request may read
+	left    int                        // number of values that this request may still read
+}
+
+// NewReader returns a Reader for requests that may each read a number of values from per-client windows.
+func NewReader(limit int) *Reader { return &Reader{limit: limit, left: limit} }
+
+// BeginRequest begins a request.
+func (r *Reader) BeginRequest() { r.left = r.limit }
+
+// firstFetch stands for the tick that a client has read last if it has read none.
+const firstFetch = math.MinInt64
+
+// First returns the results for the first fetch of a metric, which may have per-client windows.
+func (r *Reader) First(s *State, perClient []uint32) *derived.Results {
+	if len(perClient) == 0 {
+		return s.Results
+	}
+	return r.results(s, perClient, firstFetch, nil)
+}
+
+// Read returns the results for a client's fetch of a metric with some per-client windows, and moves the cursor to the
+// tick of the state. The client is expected to fetch again before until: if it comes later, it starts with a first
+// fetch. isFirst reports whether this is one.
+func (r *Reader) Read(
+	s *State, c *Cursor, perClient []uint32, now, until time.Time,
+) (results *derived.Results, isFirst bool) {
+	after := int64(firstFetch)
+	if isFirst = !c.goesOn(s, perClient, now); !isFirst {
+		after = c.tick
+	}
+	results = r.results(s, perClient, after, c)
+	c.windows, c.values = c.windows[:0], c.values[:0]
+	for _, i := range perClient {
+		c.windows, c.values = append(c.windows, s.readers[i]), append(c.values, results.Values[i])
+	}
+	c.tick, c.expires = max(after, s.tick), until
+	return results, isFirst
+}
+
+// results returns the results for a client that has read a tick last. Those that other clients cannot share are in a
+// copy.
+func (r *Reader) results(s *State, perClient []uint32, after int64, c *Cursor) *derived.Results {
+	if r.state != s {
+		r.state, r.since = s, make(map[int64]*derived.Results)
+	}
+	shared := r.since[after]
+	if shared == nil {
+		shared = &derived.Results{Values: slices.Clone(s.Results.Values), Names: s.Results.Names}
+		for i, w := range s.windows {
+			if w.PerClient() {
+				shared.Values[i] = nil
+			}
+		}
+		r.since[after] = shared
+	}
+	results := shared
+	for _, i := range perClient {
+		if shared.Values[i] != nil {
+			continue
+		}
+		v, isShared := r.result(s, i, after)
+		if v == nil {
+			v = c.again(s.windows[i], s.readers[i])
+		}
+		switch {
+		case isShared:
+			shared.Values[i] = v
+		case results == shared:
+			results = &derived.Results{Values: slices.Clone(shared.Values), Names: shared.Names}
+		}
+		results.Values[i] = v
+	}
+	return results
+}
+
+// result returns the result of a window for clients that have read a tick last; nil: there is no column since.
+func (r *Reader) result(s *State, i uint32, after int64) (v *derived.Vector, isShared bool) {
+	w, of := s.windows[i], &s.views[i]
+	if after == firstFetch {
+		switch columns := s.between(i, of.firstAfter); {
+		case of.failed != nil:
+			return of.failed, true
+		case s.firstTicks == 0:
+			return &derived.Vector{Type: w.Desc.Type}, true
+		case len(columns) == 0:
+			return &derived.Vector{Code: pdu.ErrAgain}, true
+		default:
+			after = max(of.firstAfter, columns[len(columns)-1].tick-s.firstTicks)
+		}
+	} else if after < of.lost {
+		return &derived.Vector{Code: pdu.ErrTooBig, Why: tooManySince}, true
+	}
+	columns, values := s.between(i, after), 0
+	if len(columns) == 0 {
+		return of.failed, of.failed != nil
+	}
+	for k := range columns {
+		values += len(columns[k].bits)
+	}
+	if values > r.left {
+		return &derived.Vector{Code: pdu.ErrTooBig, Why: tooManyInRequest}, false
+	}
+	r.left -= values
+	return r.reducer.result(w, of, columns), true
+}
