@@ -5,6 +5,7 @@ import (
 	"pmdaderived/derived/column"
 	"pmdaderived/derived/engine"
 	"pmdaderived/derived/group"
+	"pmdaderived/derived/syntax"
 	"pmdaderived/derived/units"
 	"pmdaderived/pdu"
 )

@@ -240,11 +240,3 @@ func (ws *Windows) Window(i int) *derived.Window { return ws.windows[i].Window }
 func (ws *Windows) IsRead(i int, now time.Time) bool {
 	return ws.windows[i].readers.needed(now) < nothing
 }
-
-// Retained returns the number of retained values.
-func (ws *Windows) Retained() (n int) {
-	for i := range ws.windows {
-		n += ws.windows[i].values
-	}
-	return n
-}

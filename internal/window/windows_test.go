@@ -16,6 +16,14 @@ var (
 	binDom                 = pdu.NewInDom(60, 1)
 )
 
+// Retained returns the number of retained values.
+func (ws *Windows) Retained() (n int) {
+	for i := range ws.windows {
+		n += ws.windows[i].values
+	}
+	return n
+}
+
 // operands are the metrics of the tests.
 var operands = derived.CatalogMap{
 	"load":  {PMID: loadID, Type: pdu.TypeDouble, InDom: pdu.NoInDom, Sem: pdu.SemInstant},

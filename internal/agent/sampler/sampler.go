@@ -264,7 +264,6 @@ func (s *Sampler) publishIfComplete(t *ticker) {
 // publish publishes the present state.
 func (s *Sampler) publish() {
 	s.published.newest.Store(s.windows.State(s.complete, s.published.newest.Load()))
-	s.options.Figures.WindowValues.Store(int64(s.windows.Retained()))
 }
 
 // requestSamples requests the samples of pending windows, together for all ticks of one time.
