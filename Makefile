@@ -68,9 +68,14 @@ demo: pcp-demo build bin/private-pmcd ## show the agent live, on a private pmcd
 .PHONY: test
 test: go ## run all tests (installs what is missing: PCP, groff, mandoc, a Redis server)
 	@scripts/install-pcp -test
-	$(strip $(GO) test -tags pcp $(RACE) $(TIMEOUT) $(GOTESTFLAGS)) -skip '^Test(Install|Fleet)' ./...
+	$(strip $(GO) test -tags pcp $(RACE) $(TIMEOUT) $(GOTESTFLAGS)) -skip '^Test(Install|Fleet|Soak)' ./...
 	@GO='$(GO)' scripts/check-install $(GOTESTFLAGS)
 	@GO='$(GO)' scripts/check-fleet $(GOTESTFLAGS)
+
+.PHONY: check-soak
+check-soak: go ## run the shortest soak, of two minutes: whatever does not depend on the speed of the machine must hold
+	@scripts/install-pcp
+	$(strip $(GO) test -tags pcp $(TIMEOUT) $(GOTESTFLAGS)) -run '^TestSoak' ./test/rig/cmd/rig
 
 SUITES = bookworm trixie sid
 

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi/archive"
 	"pmdaderived/pmda/pmapi/archive/writer"
@@ -260,10 +261,10 @@ func TestArchiveOfKilledPmlogger(t *testing.T) {
 	conf := writeFile(t, t.TempDir(), "logger.conf", "log mandatory on 100 msec { pmcd.numclients }\n")
 	logger := p.Command(t.Context(), "pmlogger", "-c", conf, "-l", base+".log", base)
 	require.NoError(t, logger.Start())
-	require.Eventually(t, func() bool {
+	await.Until(t, "the archive has some records", func() bool {
 		info, err := os.Stat(base + ".0")
 		return err == nil && info.Size() > 2000
-	}, 30*time.Second, 20*time.Millisecond)
+	})
 	require.NoError(t, logger.Process.Kill())
 	_ = logger.Wait()
 

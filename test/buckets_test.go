@@ -12,11 +12,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 )
 
@@ -152,10 +152,10 @@ func TestBuckets(t *testing.T) {
 	require.NoError(t, os.Rename(hidden, filepath.Join(filepath.Dir(hidden), "buckets")))
 
 	out := ""
-	require.Eventually(t, func() bool {
+	await.Until(t, "the operands are found, and every definition has values", func() bool {
 		out, _, _ = p.Run(t, "pminfo", "-f", "derived.test")
 		return strings.Count(out, "value ") >= len(tests)
-	}, time.Minute, 50*time.Millisecond, "the operands are found, and every definition has values")
+	})
 	line := regexp.MustCompile(`(?m)^ +(?:inst \[\d+ or "(.*)"\] )?value (\S+)$`)
 	values := make(map[string]map[string]float64)
 	for part := range strings.SplitSeq(strings.TrimSpace(out), "\n\n") {

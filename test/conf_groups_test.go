@@ -14,10 +14,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/test/pmcdtest"
 )
 
@@ -99,14 +99,18 @@ func (s summed) requireEqual(t *testing.T, p *pmcdtest.PMCD, right func(map[stri
 	command := slices.Concat(asAgent(), []string{"pminfo", "-f"}, s.operands, []string{"derived." + s.name})
 	var want, got map[string]float64
 	output := ""
-	err := until(time.Minute, func() bool {
+	defer func() {
+		if t.Failed() {
+			t.Logf("awk has %v, the agent %v\n%s", want, got, output)
+		}
+	}()
+	await.Until(t, "awk and the agent agree", func() bool {
 		output, _, _ = p.Run(t, command...) // an unknown name: the agent has not read its definitions yet
 		want, got = s.byAwk(t, output), s.byAgent(t, output)
 		return maps.EqualFunc(want, got, func(x, y float64) bool {
 			return math.Abs(x-y) <= 1e-6*max(math.Abs(x), math.Abs(y))
 		}) && right(got)
 	})
-	require.NoError(t, err, "awk has %v, the agent %v\n%s", want, got, output)
 	t.Logf("%s: %v", s.name, got)
 }
 

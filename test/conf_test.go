@@ -10,11 +10,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 	"pmdaderived/test/pmcdtest"
 )
@@ -31,11 +31,11 @@ func startWithConf(t *testing.T) (p *pmcdtest.PMCD, program string) {
 	t.Helper()
 	program, p = must(daemonProgram())(t), startDerived(t)
 	copyConf(t, p)
-	require.Eventually(t, func() bool {
+	await.Until(t, "the agent reads "+confDir, func() bool {
 		out, _, _ := p.Run(t, "pminfo", "-f", "derived.host.saturation.worst", "derived.host.disk.queue",
 			"derived.host.net.in")
 		return strings.Count(out, "value ") >= 3
-	}, time.Minute, 50*time.Millisecond, "the agent reads %s", confDir)
+	})
 	return p, program
 }
 
@@ -59,12 +59,12 @@ func switchOn(t *testing.T, p *pmcdtest.PMCD) {
 		to := writeFile(t, share, command[2], readDocument(t, filepath.Join(optionalDir, command[2])))
 		require.NoError(t, os.Symlink(to, filepath.Join(p.Dir, "etc/pmdaderived", command[2])))
 	}
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
+	await.Until(t, "all optional metrics are served", func() bool {
 		out, _, _ := p.Run(t, "pminfo", "derived.host")
-		for _, name := range definedNames(t, optionalDir) {
-			assert.Contains(c, out, "derived."+name+"\n")
-		}
-	}, time.Minute, 50*time.Millisecond)
+		return !slices.ContainsFunc(definedNames(t, optionalDir), func(name string) bool {
+			return !strings.Contains(out, "derived."+name+"\n")
+		})
+	})
 }
 
 func confFiles(t *testing.T, dir, pattern string) []string {

@@ -18,11 +18,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/internal/served"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 	"pmdaderived/test/conformance"
 	"pmdaderived/test/pmcdtest"
+	"pmdaderived/test/rig"
 )
 
 const corpusDir = "../derived/testdata/corpus"
@@ -128,8 +130,7 @@ func (s *station) control(name string) []pdu.Value {
 }
 
 func (s *station) awaitControl(name string, least uint64) {
-	require.Eventually(s.t, func() bool { return s.control(name)[0].Bits >= least }, time.Minute, time.Millisecond,
-		"derived.control.%s reaches %d", name, least)
+	await.Until(s.t, fmt.Sprintf("derived.control.%s reaches %d", name, least), func() bool { return s.control(name)[0].Bits >= least })
 }
 
 // prepare brings the sample agent into the state at the begin of cases, and makes the agent look its operands up again:
@@ -308,7 +309,7 @@ func (k *client) steps() string {
 			k.last = time.Now()
 		case "sleep":
 			seconds := must(strconv.ParseFloat(step[1], 64))(k.station.t)
-			time.Sleep(time.Duration(seconds * float64(time.Second)))
+			rig.Sleep(k.ctx, time.Duration(seconds*float64(time.Second)))
 		case "fetch":
 			answer, at := k.fetch()
 			for deadline := at.Add(namesArrive); k.selectsNewNames() && k.c.DifferentValues(fetches, answer, 0) != "" &&
@@ -334,7 +335,7 @@ func (k *client) steps() string {
 // the sample: on a busy machine that is milliseconds before the fetch.
 func (k *client) fetch() (conformance.Answer, time.Time) {
 	t := k.station.t
-	time.Sleep(time.Until(k.last.Add(settle)))
+	rig.Sleep(k.ctx, time.Until(k.last.Add(settle)))
 	k.sample()
 	res := must(k.conn.Fetch(k.ctx, []pdu.PMID{k.desc.PMID, k.station.ageID}))(t)
 	k.last = time.Now()
@@ -365,16 +366,15 @@ func (k *client) sample() {
 	if _, sampled := k.station.age(k.c.Name); !sampled || k.last.IsZero() && !k.c.Stores() {
 		return // a constant, or nothing has changed yet
 	}
-	// An agent is not sampled for nine times the length of its long fetches, a second or two.
 	const patience = 30 * time.Second
-	require.Eventually(t, func() bool {
+	await.Until(t, k.c.Name+" is sampled again", func() bool {
 		age, ok := k.station.age(k.c.Name)
 		if ok && age < time.Since(k.last) {
 			return true
 		}
 		look()
 		return false
-	}, patience, 2*time.Millisecond, "%s is sampled again", k.c.Name)
+	})
 }
 
 // age returns the age of the newest sample for a case.
@@ -425,7 +425,7 @@ func (k *client) name(id pdu.Inst) any {
 	}
 	if _, known := k.names[id]; !known {
 		k.names[id] = nil
-		for deadline := time.Now().Add(namesArrive); ; time.Sleep(pollInterval) {
+		for deadline := time.Now().Add(namesArrive); ; rig.Sleep(k.ctx, pollInterval) {
 			name, err := k.conn.InstanceName(k.ctx, k.desc.InDom, id)
 			if err == nil {
 				k.names[id] = name

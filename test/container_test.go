@@ -5,11 +5,11 @@ package test
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 )
 
@@ -39,12 +39,12 @@ func TestClientsOfContainers(t *testing.T) {
 		}}))
 	}
 	served := func() bool { return code() == 0 }
-	require.Eventually(t, served, 10*time.Second, 20*time.Millisecond)
+	await.Until(t, "it is served", served)
 	groups := must(conn.Desc(t.Context(), found[1].PMID))(t).InDom
 	store("box")
 	assert.Equal(t, pdu.ErrNoContainer, code())
 	_, err := conn.Instances(t.Context(), groups)
 	assert.ErrorIs(t, err, pdu.ErrNoContainer)
 	store("")
-	require.Eventually(t, served, 10*time.Second, 20*time.Millisecond)
+	await.Until(t, "it is served again", served)
 }

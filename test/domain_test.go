@@ -9,11 +9,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/test/pmcdtest"
 )
 
@@ -36,10 +36,10 @@ func TestDomainChange(t *testing.T) {
 		p := pmcdtest.Start(t, pmcdtest.Config{Agents: []pmcdtest.Agent{{
 			Name: "derived", Domain: number, Command: []string{program, "-d", fmt.Sprint(number), "-c", file},
 		}}})
-		require.EventuallyWithT(t, func(c *assert.CollectT) {
+		await.Until(t, "both have values", func() bool {
 			out, _, _ := p.Run(t, "pmprobe", "derived.site.bins", "derived.site.ten")
-			assert.Equal(c, "derived.site.bins 9\nderived.site.ten 1\n", out)
-		}, 10*time.Second, 100*time.Millisecond)
+			return out == "derived.site.bins 9\nderived.site.ten 1\n"
+		})
 		printed(t, p, "pmlogger", "-c", logged, "-T", "1s", "-l", filepath.Join(work, archive+".log"),
 			filepath.Join(work, archive))
 		return p

@@ -20,9 +20,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 	"pmdaderived/test/pmcdtest"
+	"pmdaderived/test/rig"
 )
 
 // docs/reliability.md has a table of all faults, with those that other tests inject: what goes on meanwhile
@@ -141,16 +143,19 @@ func (f *faulty) number(name string) float64 {
 func (f *faulty) sound() bool {
 	f.t.Helper()
 	return f.number("derived.other") == 4500 && f.number("derived.value") == 42 &&
-		until(time.Second/2, func() bool { return f.has("derived.steps") }) == nil
+		within(f.t.Context(), time.Second/2, func() bool { return f.has("derived.steps") })
 }
 
 // recovers waits until a condition holds and logs the time.
 func (f *faulty) recovers(what string, holds func() bool) {
 	f.t.Helper()
 	start := time.Now()
-	if err := until(wellAgain, holds); err != nil {
-		require.NoError(f.t, err, "%s\n%s", what, f.p.Log())
-	}
+	defer func() {
+		if f.t.Failed() {
+			f.t.Log(f.p.Log())
+		}
+	}()
+	await.Until(f.t, what, holds)
 	f.t.Logf("%s after %v", what, time.Since(start).Round(time.Millisecond))
 }
 
@@ -161,7 +166,7 @@ func (f *faulty) revive(name string, old int) {
 	again := func() bool {
 		return slices.ContainsFunc(f.p.Processes(), func(p pmcdtest.Process) bool { return p.Name == name && p.Pid != old })
 	}
-	if until(time.Second, again) != nil {
+	if !within(f.t.Context(), time.Second, again) {
 		f.hangup()
 	}
 }
@@ -203,7 +208,7 @@ func TestFaultSuspended(t *testing.T) {
 	for _, pause := range []time.Duration{time.Second, 3 * time.Second} { // pmcd waits for 5 s
 		longest := watch(t, f.p)
 		require.NoError(t, syscall.Kill(daemon, syscall.SIGSTOP))
-		time.Sleep(pause)
+		rig.Sleep(t.Context(), pause)
 		took := longest()
 		require.NoError(t, syscall.Kill(daemon, syscall.SIGCONT))
 		t.Logf("suspended for %v; the longest fetch of another client took %v", pause, took)
@@ -411,7 +416,7 @@ func TestFaultDescriptorsExhausted(t *testing.T) {
 		for range 8 {
 			require.True(t, f.sound())
 		}
-		time.Sleep(10 * time.Millisecond)
+		rig.Sleep(t.Context(), 10*time.Millisecond)
 	}
 	assert.Equal(t, daemon, pidOf(f.t, f.p, "pmdaderived"))
 	require.Less(t, f.number("derived.late"), 0.0)
@@ -498,7 +503,7 @@ func TestFaultOtherMonotonicClock(t *testing.T) {
 	f.write(soundConf + "pace = rate(sample.milliseconds)\n")
 	f.recovers("it has a value", func() bool { return f.number("derived.pace") > 0 })
 	for range 5 {
-		time.Sleep(100 * time.Millisecond)
+		rig.Sleep(t.Context(), 100*time.Millisecond)
 		assert.InDelta(t, 1, f.number("derived.pace"), 0.5, "milliseconds per millisecond")
 	}
 	require.True(t, f.sound())

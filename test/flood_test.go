@@ -7,11 +7,11 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 )
@@ -35,7 +35,7 @@ func TestFloodingClient(t *testing.T) {
 	victim, flooder := dial(t, p), dial(t, p)
 	ids, last := lookUp(victim)[:2], 0.0
 	read := func() {
-		require.Eventually(t, func() bool {
+		await.Until(t, "the other client has values", func() bool {
 			r := must(victim.Fetch(t.Context(), ids))(t)
 			if len(r.Sets[0].Values) == 0 || len(r.Sets[1].Values) == 0 {
 				return false
@@ -46,7 +46,7 @@ func TestFloodingClient(t *testing.T) {
 			}
 			last = at
 			return true
-		}, time.Minute, 20*time.Millisecond)
+		})
 	}
 	read()
 	list := lookUp(flooder)[2:]

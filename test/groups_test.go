@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/test/pmcdtest"
@@ -91,10 +91,10 @@ func TestNewGroupIsKnownToTools(t *testing.T) {
 g = count(keyed.one) by (keyed.text)
 r = sum(rate(instant(keyed.one))) by (other=keyed.text)
 `)
-	require.NoError(t, until(10*time.Second, func() bool {
+	await.Until(t, "the groups are served", func() bool {
 		out, _, _ := p.Run(t, "pminfo", "-f", "derived.g")
 		return strings.Contains(out, `"first"] value 1`)
-	}))
+	})
 	for i := range 5 {
 		key := fmt.Sprint("key", i)
 		change(key)
@@ -127,11 +127,11 @@ func TestListOfGroupsThatIsTooLong(t *testing.T) {
 	client := dial(t, p)
 	id := must(client.LookupNames(t.Context(), []string{"derived.g"}))(t)[0].PMID
 	var values []pdu.Value
-	require.NoError(t, until(time.Minute, func() bool {
+	await.Until(t, "the groups are as they should be", func() bool {
 		res := must(client.Fetch(t.Context(), []pdu.PMID{id}))(t)
 		values = res.Sets[0].Values
 		return len(values) == len(keys)
-	}))
+	})
 	d := must(client.Descs(t.Context(), []pdu.PMID{id}))(t)[0].Desc.InDom
 	_, err := client.Instances(t.Context(), d)
 	assert.ErrorIs(t, err, pdu.ErrTooBig)

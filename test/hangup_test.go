@@ -17,9 +17,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 	"pmdaderived/test/pmcdtest"
+	"pmdaderived/test/rig"
 )
 
 // A SIGHUP that comes while pmcd 6.0 waits for an agent's reply interrupts that. If pmcd has asked for anything but
@@ -99,7 +101,7 @@ func TestFaultHangupInAFetch(t *testing.T) {
 		}))
 		require.NoError(t, syscall.Kill(old, syscall.SIGCONT))
 		next := dial(f.t, f.p)
-		if until(time.Second, takenBack) != nil {
+		if !within(t.Context(), time.Second, takenBack) {
 			f.hangup()
 			f.recovers("all is well", f.sound)
 			continue
@@ -130,7 +132,7 @@ func (f *faulty) hangUpInAFetch() {
 	})
 	for range 3 { // on a busy machine this, too, is over before pmcd gives the agent up, which takes 5 s
 		f.hangup()
-		require.Error(f.t, until(100*time.Millisecond, func() bool { return len(asked) > 0 }), "it waits on")
+		require.False(f.t, within(f.t.Context(), 100*time.Millisecond, func() bool { return len(asked) > 0 }), "it waits on")
 	}
 	require.NoError(f.t, syscall.Kill(old, syscall.SIGCONT))
 	require.NoError(f.t, <-asked)
@@ -152,7 +154,7 @@ func TestFaultHangupOfAnother(t *testing.T) {
 		return err
 	}))
 	require.NoError(t, syscall.Kill(old, syscall.SIGCONT))
-	time.Sleep(pollInterval) // it replies
+	rig.Sleep(t.Context(), pollInterval) // it replies
 	_, err := dial(f.t, f.p).Fetch(t.Context(), []pdu.PMID{other})
 	t.Logf("the next fetch: %v", err)
 	f.revive("pmdasample", old)
@@ -176,7 +178,7 @@ func (f *faulty) stop(program string) (pid int) {
 	pid = pidOf(f.t, f.p, program)
 	f.t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
 	require.NoError(f.t, syscall.Kill(pid, syscall.SIGSTOP))
-	require.NoError(f.t, until(wellAgain, func() bool { return stopped(f.t, pid) }))
+	await.Until(f.t, "all of its threads are stopped", func() bool { return stopped(f.t, pid) })
 	return pid
 }
 
@@ -198,10 +200,10 @@ func (f *faulty) hangUpUntil(asked <-chan error) {
 	f.t.Helper()
 	begin := time.Now()
 	pause := 5 * pollInterval
-	require.NoError(f.t, until(wellAgain, func() bool {
+	await.Until(f.t, "pmcd gives up", func() bool {
 		f.hangup()
 		pause = min(2*pause, time.Second/2) // on a busy machine pmcd would do nothing but look after its agents
-		return until(pause, func() bool { return len(asked) > 0 }) == nil
-	}))
+		return within(f.t.Context(), pause, func() bool { return len(asked) > 0 })
+	})
 	f.t.Logf("pmcd gives up after %v; without a SIGHUP it waits for 5 s", time.Since(begin).Round(time.Millisecond))
 }

@@ -18,7 +18,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/test/pmcdtest"
+	"pmdaderived/test/rig"
 )
 
 // pollInterval is the pause between two attempts of the command poll.
@@ -208,19 +210,23 @@ func (h harness) log(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	pattern, err := regexp.Compile("(?m)" + args[0])
 	ts.Check(err)
-	log := current(ts).Log()
-	if pattern.MatchString(log) == neg {
-		ts.Fatalf("match of %s in the logs: want %v\n%s", args[0], !neg, log)
+	// A message may come a moment after what it is about.
+	limit := await.Limit
+	if neg {
+		limit = 0
+	}
+	if within(context.Background(), limit, func() bool { return pattern.MatchString(current(ts).Log()) }) == neg {
+		ts.Fatalf("match of %s in the logs: want %v\n%s", args[0], !neg, current(ts).Log())
 	}
 }
 
-// poll LIMIT [-stdout PATTERN]... [-stderr PATTERN]... PROGRAM [ARGUMENT]..., and its negation
+// poll [-stdout PATTERN]... [-stderr PATTERN]... PROGRAM [ARGUMENT]..., and its negation
 func (h harness) poll(ts *testscript.TestScript, neg bool, args []string) {
 	p := current(ts)
 	attempt, err := parsePoll(args)
 	ts.Check(err)
 	attempt.succeeds = !neg
-	deadline := time.Now().Add(attempt.limit)
+	deadline := time.Now().Add(await.Limit)
 	for {
 		stdout, stderr, problem := attempt.run(p, ts.MkAbs("."))
 		if problem == nil {
@@ -231,31 +237,26 @@ func (h harness) poll(ts *testscript.TestScript, neg bool, args []string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			check(ts, p, fmt.Errorf("after %v still: %w\n[stdout]\n%s\n[stderr]\n%s", attempt.limit, problem, stdout, stderr))
+			check(ts, p, fmt.Errorf("after %v still: %w\n[stdout]\n%s\n[stderr]\n%s", await.Limit, problem, stdout, stderr))
 		}
-		time.Sleep(pollInterval)
+		rig.Sleep(context.Background(), pollInterval)
 	}
 }
 
 // attempt is one command of poll, with its conditions.
 type attempt struct {
-	limit    time.Duration
 	patterns map[string][]*regexp.Regexp // by the option that gives them
 	command  []string
 	succeeds bool
 }
 
 func parsePoll(args []string) (attempt, error) {
-	const usage = "usage: [!] poll LIMIT [-stdout PATTERN]... [-stderr PATTERN]... PROGRAM [ARGUMENT]..."
+	const usage = "usage: [!] poll [-stdout PATTERN]... [-stderr PATTERN]... PROGRAM [ARGUMENT]..."
 	if len(args) == 0 {
 		return attempt{}, errors.New(usage)
 	}
-	limit, err := time.ParseDuration(args[0])
-	if err != nil {
-		return attempt{}, err
-	}
-	a := attempt{limit: limit, patterns: map[string][]*regexp.Regexp{}}
-	for args = args[1:]; len(args) > 2 && (args[0] == "-stdout" || args[0] == "-stderr"); args = args[2:] {
+	a := attempt{patterns: map[string][]*regexp.Regexp{}}
+	for ; len(args) > 2 && (args[0] == "-stdout" || args[0] == "-stderr"); args = args[2:] {
 		pattern, err := regexp.Compile("(?m)" + args[1])
 		if err != nil {
 			return attempt{}, err
@@ -271,7 +272,7 @@ func parsePoll(args []string) (attempt, error) {
 
 // run runs the command once and returns the conditions that do not hold yet.
 func (a attempt) run(p *pmcdtest.PMCD, dir string) (stdout, stderr []byte, problem error) {
-	ctx, cancel := context.WithTimeout(context.Background(), a.limit)
+	ctx, cancel := context.WithTimeout(context.Background(), await.Limit)
 	defer cancel()
 	cmd := p.Command(ctx, a.command[0], a.command[1:]...)
 	cmd.Dir = dir

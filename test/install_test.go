@@ -18,6 +18,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"pmdaderived/internal/await"
 )
 
 // appeared is the line in which pmdaproc.sh sums up, when there is nothing to complain about.
@@ -132,7 +134,7 @@ func TestInstallAlarms(t *testing.T) {
 		return count
 	}
 	var before int
-	require.Eventually(t, func() bool { before = running(); return before > 0 }, time.Minute, 100*time.Millisecond)
+	await.Until(t, "pmie runs", func() bool { before = running(); return before > 0 })
 
 	page := must(os.ReadFile("../docs/host.md"))(t)
 	enable := regexp.MustCompile(`(?m)^    (pmieconf .* enable derived)\b`).FindSubmatch(page)
@@ -142,7 +144,7 @@ func TestInstallAlarms(t *testing.T) {
 	m.done("sh", "-c", string(enable[1]))
 	m.done("sh", "-c", string(restart[1]))
 	more := len(must(os.ReadDir("../integration/pmieconf"))(t))
-	require.Eventually(t, func() bool { return running() >= before+more }, time.Minute, 100*time.Millisecond)
+	await.Until(t, "pmie runs the rules", func() bool { return running() >= before+more })
 }
 
 // Without a pmcd Install says so at once and changes nothing.
@@ -581,7 +583,7 @@ func (m *machine) startPMCD() {
 	m.t.Helper()
 	if !m.running() {
 		m.done(m.rc, "start")
-		require.Eventually(m.t, m.running, 30*time.Second, 50*time.Millisecond)
+		await.Until(m.t, "pmcd runs", m.running)
 	}
 }
 
@@ -602,10 +604,10 @@ func (m *machine) requireServed() {
 	if _, err := os.Stat(filepath.Join(m.site, "install-test.conf")); errors.Is(err, os.ErrNotExist) {
 		return
 	}
-	require.EventuallyWithT(m.t, func(c *assert.CollectT) {
+	await.Until(m.t, "derived.installtest.load has a value", func() bool {
 		out, _ := m.run("pminfo", "-f", "derived.installtest.load")
-		assert.Contains(c, out, `inst [1 or "1 minute"] value `)
-	}, 30*time.Second, 100*time.Millisecond)
+		return strings.Contains(out, `inst [1 or "1 minute"] value `)
+	})
 }
 
 // agents returns the owner of each running process of the agent.

@@ -11,11 +11,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/test/pmcdtest"
 )
 
@@ -181,10 +181,10 @@ func testPmrep(t *testing.T, p *pmcdtest.PMCD) {
 	if !hasFileSystems(t, p) {
 		value = regexp.MustCompile(`^([0-9.]+|N/A)$`)
 	}
-	require.Eventually(t, func() bool {
+	await.Until(t, "there are two ticks", func() bool {
 		out, _, _ := p.Run(t, "pminfo", "-f", "derived.host.peak.cpu.busy", "derived.host.top.cpu")
 		return strings.Contains(out, "value ") && strings.Contains(out, "inst [")
-	}, time.Minute, 50*time.Millisecond, "there are two ticks")
+	})
 	for _, set := range sets {
 		t.Run(set[1], func(t *testing.T) {
 			out, errs, exit := p.Run(t, "pmrep", "-c", file, ":"+set[1], "-s", "2", "-t", "0.5")
@@ -255,10 +255,10 @@ func testPmieconf(t *testing.T, p *pmcdtest.PMCD, work string) {
 		"host.alarm.demand = mkconst(1, type=u32, semantics=instant)\n"+
 			"host.alarm.busy = mkconst(1, type=u32, semantics=instant)\n"+
 			"host.alarm.filling = filesys.avail >= 0\nhost.alarm.space = filesys.avail >= 0\n")
-	require.Eventually(t, func() bool {
+	await.Until(t, "the alarm is on", func() bool {
 		out, _, _ := p.Run(t, "pminfo", "-f", "derived.host.alarm.demand")
 		return strings.Contains(out, "value 1\n")
-	}, time.Minute, 50*time.Millisecond)
+	})
 
 	pmieconf("modify", "derived", "delta", "0.5 sec")
 	pmieconf("modify", "global", "syslog_action", "no")

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 	"pmdaderived/test/pmcdtest"
 )
@@ -37,10 +37,10 @@ func TestOperandsThatAppearLater(t *testing.T) {
 	probe := func(metric, want string) {
 		t.Helper()
 		var got string
-		require.Eventually(t, func() bool {
+		await.Until(t, metric+" is "+want, func() bool {
 			got, _, _ = p.Run(t, "pmprobe", "-v", metric)
 			return got == metric+" "+want+"\n"
-		}, 10*time.Second, 20*time.Millisecond, "%s: want %s", metric, want)
+		})
 	}
 	probe("derived.early", "1 1")
 	listed, _, _ := p.Run(t, "pminfo", "derived")
@@ -73,10 +73,10 @@ func TestOperandsThatGoAndComeBack(t *testing.T) {
 	shows := func(want string, command ...string) {
 		t.Helper()
 		var got string
-		require.Eventually(t, func() bool {
+		await.Until(t, fmt.Sprintf("%v prints %s", command, want), func() bool {
 			got, _, _ = p.Run(t, command...)
 			return regexp.MustCompile(want).MatchString(got)
-		}, time.Minute, 20*time.Millisecond, "%v: want %s", command, want)
+		})
 	}
 	shows(`^derived.value 1 42\n$`, "pmprobe", "-v", "derived.value")
 	before, _, _ := p.Run(t, "pminfo", "-dm", "derived.value", "derived.steps")
@@ -98,13 +98,13 @@ func TestOperandsThatGoAndComeBack(t *testing.T) {
 	}
 	has := func(id pdu.PMID) {
 		t.Helper()
-		require.Eventually(t, func() bool {
+		await.Until(t, fmt.Sprintf("%v has a value", id), func() bool {
 			v, ok := fetch(id)
 			if ok {
 				require.Positive(t, v, "%s: it only ever counts up", id)
 			}
 			return ok
-		}, 10*time.Second, 20*time.Millisecond, "%s has no value", id)
+		})
 	}
 	has(steps)
 	has(other)
@@ -119,7 +119,7 @@ func TestOperandsThatGoAndComeBack(t *testing.T) {
 	require.NoError(t, syscall.Kill(killed, syscall.SIGKILL))
 	fetch(count) // pmcd notices, unless it has started it again by itself
 	require.NoError(t, p.Signal(syscall.SIGHUP))
-	require.Eventually(t, func() bool { _, ok := fetch(count); return ok }, 10*time.Second, 10*time.Millisecond)
+	await.Until(t, "it has a value", func() bool { _, ok := fetch(count); return ok })
 	for range 10 {
 		has(steps)
 		has(other)
@@ -180,10 +180,10 @@ func TestProtectedOperands(t *testing.T) {
 	local, stranger := "unix:"+p.Socket, fmt.Sprintf("127.0.0.1:%d", p.Port)
 	for name, expr := range private {
 		metric := "derived." + name
-		require.Eventually(t, func() bool {
+		await.Until(t, name+" has a value for a user of this host", func() bool {
 			got, _, _ := p.Run(t, "pminfo", "-h", local, "-f", metric)
 			return strings.Contains(got, "value ")
-		}, 10*time.Second, 20*time.Millisecond, "%s = %s, for a user of this host", name, expr)
+		})
 		for range 2 { // the first fetch of a context, and one that a sample is there for
 			got, _, _ := p.Run(t, "pminfo", "-h", stranger, "-f", metric)
 			assert.Contains(t, got, metric+"\nError: No permission to perform requested operation", expr)
@@ -213,15 +213,15 @@ groups = sum(app.bin) by (k=/^bin/)
 	private := []string{"app.bin", "use", "deep", "groups"}
 	isRefused := func(names ...string) {
 		for _, name := range names {
-			require.Eventually(t, func() bool {
+			await.Until(t, name+" has a value for a user of this host", func() bool {
 				got, _, _ := p.Run(t, "pminfo", "-h", local, "-f", "derived."+name)
 				return strings.Contains(got, "value ")
-			}, time.Minute, 20*time.Millisecond, "%s, for a user of this host", name)
-			require.Eventually(t, func() bool { // a definition that a reload changes has no values for a moment
+			})
+			await.Until(t, name, func() bool { // a definition that a reload changes has no values for a moment
 				got, _, _ := p.Run(t, "pminfo", "-h", stranger, "-f", "derived."+name)
 				assert.NotContains(t, got, "value ")
 				return strings.Contains(got, "derived."+name+"\nError: No permission to perform requested operation")
-			}, time.Minute, 20*time.Millisecond, name)
+			})
 		}
 	}
 	isRefused(private...)

@@ -3,6 +3,7 @@
 package test
 
 import (
+	"context"
 	"io"
 	"math"
 	"net"
@@ -16,9 +17,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/test/pmcdtest"
+	"pmdaderived/test/rig"
 )
 
 // slowest is the time within which every request must be answered, whatever pmcd does.
@@ -52,7 +55,7 @@ func (h *hanging) Instances(pmda.Client, pdu.InDom) ([]pdu.Instance, error) {
 
 func (h *hanging) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 	if _, err := os.Stat(h.file); err == nil {
-		time.Sleep(hangTime)
+		rig.Sleep(context.Background(), hangTime)
 	}
 	for _, id := range req.PMIDs {
 		if id.Item() == 1 {
@@ -143,13 +146,13 @@ func (p *probe) ask(m pdu.Message) pdu.Message {
 func (p *probe) pmid(name string) pdu.PMID {
 	p.t.Helper()
 	var id pdu.PMID
-	require.Eventually(p.t, func() bool {
+	await.Until(p.t, name, func() bool {
 		ids, ok := p.ask(&pdu.PMNSNames{Names: []string{name}}).(*pdu.PMNSIDs)
 		if ok {
 			id = ids.PMIDs[0]
 		}
 		return ok
-	}, time.Minute, 10*time.Millisecond, name)
+	})
 	return id
 }
 
@@ -197,10 +200,10 @@ func (p *probe) during(name string, id pdu.PMID, f func() error) {
 // until sends requests without a pause until the metric has a value.
 func (p *probe) until(name string, id pdu.PMID) {
 	p.t.Helper()
-	require.Eventually(p.t, func() bool {
+	await.Until(p.t, name+" has a value again", func() bool {
 		set := p.round(name, id)
 		return len(set.Values) > 0
-	}, 30*time.Second, time.Millisecond, "%s has a value again", name)
+	})
 }
 
 // The agent answers at once while an agent of operands hangs, and while pmcd is stopped, killed and started again.
@@ -225,13 +228,12 @@ func TestNoRequestWaits(t *testing.T) {
 		start := time.Now()
 		p.during("derived.quick", quick, func() error {
 			// Another client of the same pmcd shows how long it is blocked.
-			if err := until(10*time.Second, func() bool { return stands(upstream.Socket) }); err != nil {
-				return err
-			}
+			await.Until(t, "pmcd stands still", func() bool { return stands(upstream.Socket) })
 			if err := os.Remove(hang); err != nil {
 				return err
 			}
-			return until(time.Minute, func() bool { return !stands(upstream.Socket) })
+			await.Until(t, "pmcd serves again", func() bool { return !stands(upstream.Socket) })
+			return nil
 		})
 		t.Logf("pmcd stood still; %v until it served again", time.Since(start).Round(time.Millisecond))
 		p.until("derived.quick", quick)
@@ -240,7 +242,7 @@ func TestNoRequestWaits(t *testing.T) {
 	const stop = time.Second // the shortest time that pmcd stands still here
 	t.Run("pmcd is stopped for 1 s", func(t *testing.T) {
 		require.NoError(t, upstream.Signal(syscall.SIGSTOP))
-		p.during("derived.quick", quick, func() error { time.Sleep(stop); return upstream.Signal(syscall.SIGCONT) })
+		p.during("derived.quick", quick, func() error { rig.Sleep(t.Context(), stop); return upstream.Signal(syscall.SIGCONT) })
 		p.until("derived.quick", quick)
 	})
 	t.Run("pmcd is killed and started again", func(t *testing.T) {

@@ -12,10 +12,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"pmdaderived/internal/await"
 )
 
 // packagesVariable gives the folder of the packages to the test on the copy of the machine, which has no network.
@@ -155,11 +156,10 @@ func (m *machine) testPackageWithoutPMCD(t *testing.T, former, present string) {
 	assert.Equal(t, control, m.controlLines())
 
 	m.startPMCD()
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
+	await.Until(t, "pmcd has run Install by itself", func() bool {
 		_, exit := m.run("pminfo", "-f", "derived.control.version")
-		assert.Zero(c, exit)
-		assert.Empty(c, m.marks())
-	}, time.Minute, 250*time.Millisecond, "pmcd runs Install by itself")
+		return exit == 0 && len(m.marks()) == 0
+	})
 
 	m.done(filepath.Join(m.pmda, "Remove"))
 	number := filepath.Join(m.pmda, "domain.h")
@@ -173,9 +173,10 @@ func (m *machine) testPackageWithoutPMCD(t *testing.T, former, present string) {
 
 	require.NoError(t, os.Remove(m.identities())) // they are for the other number
 	m.done(filepath.Join(m.pmda, "Install"))
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		assert.FileExists(c, m.identities())
-	}, 30*time.Second, 100*time.Millisecond)
+	await.Until(t, "there is the state file", func() bool {
+		_, err := os.Stat(m.identities())
+		return err == nil
+	})
 	m.dpkg("-r", "pmdaderived")
 	identities := m.read(m.identities())
 	m.dpkg("-i", present)

@@ -9,10 +9,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"pmdaderived/internal/await"
 )
 
 // section returns what stands in a document below a title.
@@ -59,16 +60,25 @@ func TestInstallRecord(t *testing.T) {
 			continue
 		}
 		t.Run(strings.Fields(line)[0], func(t *testing.T) {
-			require.EventuallyWithT(t, func(c *assert.CollectT) {
-				out, exit := m.run("sh", "-c", variables+line)
-				assert.Zero(c, exit, out)
-				if strings.HasPrefix(line, "echo 'site") { // pmlogger is not to be restarted before that is served
-					out, exit = m.run("pminfo", "-f", "derived.site.cpu.spare")
-					assert.Zero(c, exit, out)
-				} else if strings.Contains(line, "spare") {
-					assert.Regexp(c, `(?m) -?[0-9]+\.[0-9]\S*( [0-9a-f]{40})?$`, out) // pmseries names the series, too
+			var out string
+			defer func() {
+				if t.Failed() {
+					t.Log(out)
 				}
-			}, time.Minute, time.Second)
+			}()
+			value := regexp.MustCompile(`(?m) -?[0-9]+\.[0-9]\S*( [0-9a-f]{40})?$`) // pmseries names the series, too
+			await.Until(t, "the command succeeds", func() bool {
+				var exit int
+				out, exit = m.run("sh", "-c", variables+line)
+				switch {
+				case exit != 0:
+					return false
+				case strings.HasPrefix(line, "echo 'site"): // pmlogger is not to be restarted before that is served
+					out, exit = m.run("pminfo", "-f", "derived.site.cpu.spare")
+					return exit == 0
+				}
+				return !strings.Contains(line, "spare") || value.MatchString(out)
+			})
 		})
 	}
 }

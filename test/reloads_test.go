@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/internal/agent/reloadtest"
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 	"pmdaderived/test/pmcdtest"
@@ -197,10 +198,10 @@ func TestReloads(t *testing.T) {
 	e.conn = conn
 	names := must(conn.LookupNames(t.Context(), []string{"derived.gen.first"}))(t)
 	e.show = names[0].PMID
-	require.Eventually(t, func() bool {
+	await.Until(t, "the first generation is served", func() bool {
 		res, err := conn.Fetch(t.Context(), []pdu.PMID{e.show})
 		return err == nil && len(res.Sets[0].Values) == 1
-	}, 10*time.Second, 10*time.Millisecond)
+	})
 
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

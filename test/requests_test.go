@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 	"pmdaderived/test/pmcdtest"
 )
@@ -70,11 +70,11 @@ func TestPMCDTakesShortRequests(t *testing.T) {
 				found := must(c.LookupNames(t.Context(), []string{"derived.few", "derived.many"}))(t)
 				return len(must(c.Fetch(t.Context(), []pdu.PMID{found[0].PMID, found[1].PMID}))(t).Sets[0].Values)
 			}
-			require.NoError(t, until(time.Minute, func() bool {
+			await.Until(t, "it is refused", func() bool {
 				values()
 				return strings.Contains(p.Log(), row.logged)
-			}))
-			require.NoError(t, until(time.Minute, func() bool { return values() > 0 }), "what does not need much is served")
+			})
+			await.Until(t, "what does not need much is served", func() bool { return values() > 0 })
 		})
 	}
 }

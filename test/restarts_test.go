@@ -6,11 +6,11 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 	"pmdaderived/test/pmcdtest"
 )
@@ -31,7 +31,7 @@ func TestRestartConcernsOneAgent(t *testing.T) {
 	const steps, other, last = 0, 1, 3
 	names := []string{"derived.steps", "derived.other", "derived.third", "derived.fourth"}
 	ids := make([]pdu.PMID, len(names))
-	require.NoError(t, until(wellAgain, func() bool {
+	await.Until(t, "everything has a value", func() bool {
 		found, err := conn.LookupNames(t.Context(), names)
 		require.NoError(t, err)
 		for i, f := range found {
@@ -40,7 +40,7 @@ func TestRestartConcernsOneAgent(t *testing.T) {
 			}
 		}
 		return true
-	}))
+	})
 	has := func(set *pdu.ValueSet) bool { return len(set.Values) == 1 }
 	value := func(set *pdu.ValueSet) float64 { return set.Values[0].Type.Float64(set.Values[0].Bits) }
 	// fetch fetches all until that tells what is waited for. Once they have values, those of other agents must keep
@@ -48,8 +48,7 @@ func TestRestartConcernsOneAgent(t *testing.T) {
 	begun := false
 	fetch := func(what string, done func(steps *pdu.ValueSet) bool) {
 		t.Helper()
-		require.NoError(t, until(wellAgain, func() bool {
-			time.Sleep(20 * time.Millisecond)
+		await.Until(t, what, func() bool {
 			sets := must(conn.Fetch(t.Context(), ids))(t).Sets
 			if has(&sets[steps]) {
 				assert.Positive(t, value(&sets[steps]), "it only ever counts up")
@@ -63,7 +62,7 @@ func TestRestartConcernsOneAgent(t *testing.T) {
 			}
 			begun = begun || all
 			return all && done(&sets[steps])
-		}), what)
+		})
 	}
 	fetched := 0
 	fetch("values", func(s *pdu.ValueSet) bool { fetched++; return has(s) && fetched > 30 })

@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/test/pmcdtest"
@@ -90,10 +90,10 @@ func startRestless(t *testing.T, definitions, words string) (order func(words st
 	return order, func(metric, want string) {
 		t.Helper()
 		var got string
-		require.Eventually(t, func() bool {
+		await.Until(t, metric+" is "+want, func() bool {
 			got, _, _ = p.Run(t, "pminfo", "-fd", metric)
 			return strings.Contains(got, want)
-		}, time.Minute, 100*time.Millisecond, "%s: want %s", metric, want)
+		})
 	}
 }
 

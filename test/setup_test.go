@@ -21,6 +21,7 @@ import (
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi"
 	"pmdaderived/test/pmcdtest"
+	"pmdaderived/test/rig"
 )
 
 const domain = 510
@@ -207,14 +208,12 @@ func dial(t *testing.T, p *pmcdtest.PMCD) *pmapi.Conn {
 	return conn
 }
 
-// until polls a condition.
-func until(limit time.Duration, holds func() bool) error {
-	deadline := time.Now().Add(limit)
-	for !holds() {
+// within reports whether a condition is met in a time in which it may be met or not. await.Until is for what must be.
+func within(ctx context.Context, limit time.Duration, holds func() bool) bool {
+	for deadline := time.Now().Add(limit); !holds(); rig.Sleep(ctx, pollInterval) {
 		if time.Now().After(deadline) {
-			return fmt.Errorf("not within %v", limit)
+			return false
 		}
-		time.Sleep(pollInterval)
 	}
-	return nil
+	return true
 }

@@ -11,11 +11,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/test/pmcdtest"
 )
 
@@ -26,10 +26,10 @@ const shippedDir = "var/config/derived"
 func startServing(t *testing.T, options ...string) *pmcdtest.PMCD {
 	t.Helper()
 	p := startDerived(t, options...)
-	require.Eventually(t, func() bool {
+	await.Until(t, "the agent binds its definitions", func() bool {
 		out, _, _ := p.Run(t, "pmprobe", "-v", "derived.control.bound")
 		return regexp.MustCompile(`^derived.control.bound 1 [1-9]`).MatchString(out)
-	}, time.Minute, 20*time.Millisecond, "the agent binds its definitions")
+	})
 	return p
 }
 
@@ -96,13 +96,13 @@ func TestShippedDefinitionsAgreeInValues(t *testing.T) {
 			// Processes come, go and grow between our sample and the client's own fetch, a fraction
 			// of a millisecond later: now and then one differs.
 			var stock, ours string
-			require.Eventually(t, func() bool {
+			await.Until(t, "both have the same values", func() bool {
 				both := printed(t, p, append(asAgent(), "pminfo", "-c", dir, "-f", name, "derived."+name)...)
 				stock, ours, _ = strings.Cut(both, "\nderived."+name+"\n")
 				_, stock, _ = strings.Cut(strings.TrimSpace(stock), "\n")
 				stock, ours = strings.TrimSpace(stock), strings.TrimSpace(ours)
 				return stock != "" && stock == ours
-			}, time.Minute, time.Millisecond)
+			})
 			assert.Contains(t, ours, "inst [")
 		})
 	}

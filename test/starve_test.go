@@ -14,10 +14,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi"
 	"pmdaderived/test/pmcdtest"
+	"pmdaderived/test/rig"
 )
 
 // hugeVariable makes the test program a small agent whose only metric has hugeInstances values; the file that
@@ -150,8 +152,7 @@ func TestPMCDNeverWaitsForTheAgentToRead(t *testing.T) {
 		require.NoError(t, p.out.Write(&pdu.Fetch{PMIDs: []pdu.PMID{all}}, 0))
 		before := fetched()
 		const more = 5 // many times the size of socket buffers
-		require.Eventually(t, func() bool { return fetched() >= before+more }, 40*time.Second, pollInterval,
-			"sampling goes on")
+		await.Until(t, "sampling goes on", func() bool { return fetched() >= before+more })
 		took := longest()
 		t.Logf("%d MB sampled; the longest fetch of another client took %v", more*hugeReply>>20, took)
 		assert.Less(t, took, 3*time.Second)
@@ -165,7 +166,7 @@ func TestPMCDNeverWaitsForTheAgentToRead(t *testing.T) {
 	t.Run("the agent is stopped", func(t *testing.T) {
 		longest := watch(t, upstream)
 		require.NoError(t, p.cmd.Process.Signal(syscall.SIGSTOP))
-		time.Sleep(stopped)
+		rig.Sleep(t.Context(), stopped)
 		require.NoError(t, p.cmd.Process.Signal(syscall.SIGCONT))
 		p.until("derived.all", all)
 		took := longest()
@@ -181,7 +182,7 @@ func TestPMCDNeverWaitsForTheAgentToRead(t *testing.T) {
 		}
 		longest := watch(t, upstream)
 		require.NoError(t, p.cmd.Process.Signal(syscall.SIGSTOP))
-		time.Sleep(stopped)
+		rig.Sleep(t.Context(), stopped)
 		took := longest()
 		require.NoError(t, p.cmd.Process.Signal(syscall.SIGCONT))
 		p.until("derived.small", small)
@@ -194,8 +195,8 @@ func TestPMCDNeverWaitsForTheAgentToRead(t *testing.T) {
 // gone looks a name up until it does not exist.
 func (p *probe) gone(name string) {
 	p.t.Helper()
-	require.Eventually(p.t, func() bool {
+	await.Until(p.t, name, func() bool {
 		_, refused := p.ask(&pdu.PMNSNames{Names: []string{name}}).(*pdu.Error)
 		return refused
-	}, time.Minute, 10*time.Millisecond, name)
+	})
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/test/pmcdtest"
@@ -159,11 +160,11 @@ func TestEachClientSeesItsPeaks(t *testing.T) {
 	client := must(rig.Open(t.Context(), p, names...))(t)
 	defer func() { assert.NoError(t, client.Close()) }()
 	var descs []pdu.Desc
-	require.NoError(t, until(wellAgain, func() bool {
+	await.Until(t, "the metrics are described", func() bool {
 		all, err := client.Describe(t.Context())
 		descs = all
 		return err == nil
-	}))
+	})
 
 	// Each tool has an interval of its own.
 	ctx, cancel := context.WithTimeout(t.Context(), length+time.Minute)
@@ -189,7 +190,7 @@ func TestEachClientSeesItsPeaks(t *testing.T) {
 	stopped := time.AfterFunc(length/2, func() { // pmcd waits for it
 		agent := pidOf(t, p, "square-agent")
 		assert.NoError(t, syscall.Kill(agent, syscall.SIGSTOP))
-		time.Sleep(3 * time.Second)
+		rig.Sleep(ctx, 3*time.Second)
 		assert.NoError(t, syscall.Kill(agent, syscall.SIGCONT))
 	})
 	defer stopped.Stop()

@@ -5,6 +5,7 @@ package fleet
 import (
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -17,6 +18,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"pmdaderived/internal/await"
 )
 
 // shown has the metrics that Grafana's dashboards need, for pmlogger.
@@ -94,10 +97,10 @@ func testDashboards(t *testing.T, s *site, h *host) {
 			if !hasValues[name] {
 				continue
 			}
-			require.EventuallyWithT(t, func(c *assert.CollectT) {
+			await.Until(t, fmt.Sprintf("%s: %s: there is a value for %s", board.file, title, expr), func() bool {
 				recorded[name] = byHistory(t, s, expr)
-				assert.NotZero(c, recorded[name], "%s: %s: no value for %s", board.file, title, expr)
-			}, recordLimit, 200*time.Millisecond)
+				return recorded[name] > 0
+			})
 		}
 	}
 	rows := [][]any{{"metric", "PCP Vector", "PCP Valkey, Redis"}}
@@ -142,7 +145,7 @@ func byVector(t *testing.T, s *site, h *host, metrics, valued []string) map[stri
 		found[metric] = 0
 	}
 	// Rates come with the second fetch.
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
+	await.Until(t, "all metrics have values", func() bool {
 		for _, set := range getJSON[struct {
 			Values []struct {
 				Name      string
@@ -151,10 +154,8 @@ func byVector(t *testing.T, s *site, h *host, metrics, valued []string) map[stri
 		}](t, s, "/pmapi/fetch", "context", context, "names", names).Values {
 			found[set.Name] = max(found[set.Name], len(set.Instances))
 		}
-		for _, metric := range valued {
-			assert.NotZero(c, found[metric], metric)
-		}
-	}, startTimeout, 500*time.Millisecond)
+		return !slices.ContainsFunc(valued, func(metric string) bool { return found[metric] == 0 })
+	})
 	return found
 }
 

@@ -14,14 +14,12 @@ import (
 	"strings"
 	"testing"
 	"text/tabwriter"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-)
 
-// recordLimit is the longest time until every host's values are in Redis. pmlogger records each second.
-const recordLimit = 60 * time.Second
+	"pmdaderived/internal/await"
+)
 
 // startSite runs the loggers of the hosts, Redis and pmproxy.
 func startSite(t *testing.T, hosts []*host) *site {
@@ -41,11 +39,11 @@ func startSite(t *testing.T, hosts []*host) *site {
 	}
 	// pmproxy follows archives that it finds when it starts. Of one that appears later it may miss metrics.
 	for _, h := range hosts {
-		require.EventuallyWithT(t, func(collect *assert.CollectT) {
+		await.Until(t, h.name+" has recorded two values", func() bool {
 			recorded, _, _ := hosts[0].pmcd.Run(t, "pmdumplog", filepath.Join(c.dir, "log", "pmlogger", h.name, "fleet"),
 				"derived.fleet.level")
-			assert.GreaterOrEqual(collect, strings.Count(recorded, "value "), 2, recorded)
-		}, recordLimit, 200*time.Millisecond, h.name)
+			return strings.Count(recorded, "value ") >= 2
+		})
 	}
 	s.proxy = startProxy(t, c, s.redis)
 	return s
@@ -70,13 +68,15 @@ func TestFleet(t *testing.T) {
 	}
 	s := startSite(t, hosts)
 	for _, h := range hosts {
-		require.EventuallyWithT(t, func(c *assert.CollectT) {
+		await.Until(t, "there are two samples of each metric of "+h.name, func() bool {
 			for metric := range h.want() {
 				metric, _, _ = strings.Cut(metric, "[")
-				assert.Contains(c, s.series(t, expression(metric, h)+"[samples:2]"), "] ", "two samples of %s of %s", metric,
-					h.name)
+				if !strings.Contains(s.series(t, expression(metric, h)+"[samples:2]"), "] ") {
+					return false
+				}
 			}
-		}, recordLimit, 200*time.Millisecond)
+			return true
+		})
 	}
 
 	found := make(map[string]values) // by way and host
@@ -130,10 +130,9 @@ func TestFleet(t *testing.T) {
 
 	t.Run("the definitions that come with the agent", func(t *testing.T) {
 		for _, h := range hosts {
-			require.EventuallyWithT(t, func(c *assert.CollectT) {
-				load := s.series(t, expression("derived.host.load.per_cpu", h)+"[samples:1]")
-				assert.Equal(c, 3, strings.Count(load, "] "), "values for three instances: %s", load)
-			}, recordLimit, 200*time.Millisecond)
+			await.Until(t, "there are values of three instances", func() bool {
+				return strings.Count(s.series(t, expression("derived.host.load.per_cpu", h)+"[samples:1]"), "] ") == 3
+			})
 			assert.NotEmpty(t, s.openMetrics(t, h, "derived.host.saturation"), h.name)
 		}
 	})
@@ -196,10 +195,10 @@ func TestFleet(t *testing.T) {
 		require.NoError(t, os.WriteFile(next, []byte(definitions+"fleet.added = sample.write_me * 100\n"), 0o644))
 		require.NoError(t, os.Rename(next, p.definitions))
 		for _, h := range hosts {
-			require.EventuallyWithT(t, func(c *assert.CollectT) {
+			await.Until(t, h.name+" serves it", func() bool {
 				stdout, _, _ := h.pmcd.Run(t, "pmprobe", "-v", "derived.fleet.added")
-				assert.Equal(c, fmt.Sprintf("derived.fleet.added 1 %d\n", 100*h.level), stdout)
-			}, 10*time.Second, 100*time.Millisecond, h.name)
+				return stdout == fmt.Sprintf("derived.fleet.added 1 %d\n", 100*h.level)
+			})
 			assert.Equal(t, s.metrics(t, hosts[0])["derived.fleet.added"].PMID, s.metrics(t, h)["derived.fleet.added"].PMID,
 				"the same identifier everywhere")
 		}
@@ -207,10 +206,10 @@ func TestFleet(t *testing.T) {
 
 	t.Run("the loggers record it", func(t *testing.T) {
 		for _, h := range hosts {
-			require.EventuallyWithT(t, func(c *assert.CollectT) {
+			await.Until(t, h.name+" has recorded it", func() bool {
 				got := s.series(t, expression("derived.fleet.added", h)+"[samples:1]")
-				assert.Contains(c, got, fmt.Sprintf("] %d\n", 100*h.level))
-			}, recordLimit, 200*time.Millisecond, h.name)
+				return strings.Contains(got, fmt.Sprintf("] %d\n", 100*h.level))
+			})
 		}
 	})
 

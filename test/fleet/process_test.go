@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/test/pmcdtest"
+	"pmdaderived/test/rig"
 )
 
 const (
@@ -184,7 +185,7 @@ func (c *central) listen(t *testing.T, run func(port int) *process) (port int) {
 				require.NoError(t, conn.Close())
 				return port
 			}
-			time.Sleep(pollInterval)
+			rig.Sleep(t.Context(), pollInterval)
 		}
 		p.signalled = true // it has ended, or cannot be reached
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"pmdaderived/internal/await"
 )
 
 // startSession runs a shell script as the leader of a session, as pmcd is, and returns when it has
@@ -59,8 +61,8 @@ func TestProcessName(t *testing.T) {
 	cmd := exec.Command("/bin/sh", "-c", `ln -s /bin/sleep "$1/a) S 1 (b" && exec "$1/a) S 1 (b" 60`, "sh", t.TempDir())
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-	require.Eventually(t, func() bool {
+	await.Until(t, "it has its name", func() bool {
 		stat, ok := readStat(cmd.Process.Pid)
 		return ok && stat.name == "a) S 1 (b"
-	}, 10*time.Second, time.Millisecond)
+	})
 }

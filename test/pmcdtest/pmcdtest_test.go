@@ -13,11 +13,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/test/pmcdtest"
 )
 
@@ -222,14 +222,14 @@ func TestLife(t *testing.T) {
 	before := p.Processes()
 	assert.Len(t, before, 4)
 	require.NoError(t, p.Signal(syscall.SIGHUP))
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
+	await.Until(t, "pmcd has got the signal", func() bool {
 		stdout, _, _ := p.Run(t, "pmprobe", "-v", "pmcd.sighups")
-		assert.Equal(c, "pmcd.sighups 1 1\n", stdout)
-	}, 10*time.Second, 10*time.Millisecond)
+		return stdout == "pmcd.sighups 1 1\n"
+	})
 	assert.Equal(t, before, p.Processes(), "agents keep running")
 
 	require.NoError(t, syscall.Kill(p.Pid(), syscall.SIGTERM), "behind the harness' back")
-	require.Eventually(t, func() bool { return len(p.Processes()) == 0 }, 10*time.Second, 5*time.Millisecond)
+	await.Until(t, "pmcd and its agents have ended", func() bool { return len(p.Processes()) == 0 })
 	assert.ErrorContains(t, p.Stop(), "by itself")
 }
 

@@ -8,10 +8,10 @@ import (
 	"os/exec"
 	"syscall"
 	"testing"
-	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"pmdaderived/internal/await"
 )
 
 // helperVariable makes the test binary start a private pmcd, print its folder and process number, and die
@@ -42,10 +42,9 @@ func TestWatchdog(t *testing.T) {
 	var pid int
 	_, err = fmt.Sscan(string(out), &dir, &pid)
 	require.NoError(t, err, "%q", out)
-	require.Eventually(t, func() bool {
+	await.Until(t, "the folder goes", func() bool {
 		_, err := os.Stat(dir)
 		return os.IsNotExist(err)
-	}, 10*time.Second, 5*time.Millisecond, "the folder goes")
-	assert.Eventually(t, func() bool { return len(processes(pid)) == 0 }, 10*time.Second, 5*time.Millisecond,
-		"pmcd and its agents go")
+	})
+	await.Until(t, "pmcd and its agents go", func() bool { return len(processes(pid)) == 0 })
 }

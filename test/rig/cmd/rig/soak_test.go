@@ -36,12 +36,12 @@ func daemon(t *testing.T) string {
 }
 
 // Runs with a real pmcd: everything happens and can be measured, and what does not depend on the machine's speed holds.
-func TestRuns(t *testing.T) {
+func TestSoak(t *testing.T) {
 	holds(t, soak.Short())
 }
 
 // Whatever an agent says, the definitions that need nothing of it lose nothing.
-func TestLies(t *testing.T) {
+func TestSoakLies(t *testing.T) {
 	holds(t, soak.Lies())
 }
 
