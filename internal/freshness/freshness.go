@@ -69,8 +69,8 @@ const (
 // context that has fetched once has samples at these. It may never fetch again: pmproxy makes a context for each request.
 // So its samples are few, since each may cost the operand's agent a request to the service that it watches.
 func NextUsualInterval(longerThan time.Duration) time.Duration {
-	for _, interval := range [...]time.Duration{1, 2, 3, 5, 10, 15, 30, 60} {
-		if interval *= time.Second; interval > longerThan {
+	for _, halfSeconds := range [...]time.Duration{1, 2, 4, 6, 10, 20, 30, 60, 120} {
+		if interval := halfSeconds * time.Second / 2; interval > longerThan {
 			return interval
 		}
 	}

@@ -16,7 +16,7 @@
 //	                                  fourth fetch also every 800 ms
 //	did not fetch when expected       every 800 ms, until a minute after its last fetch
 //	fetches at irregular intervals    every 50 to 800 ms, until a minute after its last fetch
-//	has fetched once                  5 ms before the usual intervals of 1 s to 1 min, then every minute, for an hour
+//	has fetched once                  5 ms before the usual intervals of 0.5 s to 1 min, then every minute, for an hour
 //	fetches every 5 ms or faster      none, since each fetch requests the sample of the next one; if no fetch comes,
 //	                                  every 800 ms, until a minute after its last fetch
 //	has only looked up metrics        15 ms after the last look-up, then every 800 ms for 10 s

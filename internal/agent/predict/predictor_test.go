@@ -115,7 +115,7 @@ func TestDelayedFetches(t *testing.T) {
 			assert.Equal(t, row.typical, h.Interval())
 			if row.next == 0 {
 				assert.Zero(t, h.expected)
-				assert.Equal(t, now.Add(time.Second-freshness.Lead), p.Next, "as after a first fetch")
+				assert.Equal(t, now.Add(time.Second/2-freshness.Lead), p.Next, "as after a first fetch")
 				return
 			}
 			assert.Equal(t, now.Add(row.next), h.expected)

@@ -90,8 +90,8 @@ func TestNewContext(t *testing.T) {
 	f.fetch(&h, &e, "")
 	f.pass(3 * time.Hour)
 	got := f.times()
-	for i, usual := range []time.Duration{1, 2, 3, 5, 10, 15, 30, 60, 120, 180} {
-		assert.Equal(t, usual*time.Second-freshness.Lead, got[i])
+	for i, usual := range []float64{0.5, 1, 2, 3, 5, 10, 15, 30, 60, 120, 180} {
+		assert.Equal(t, time.Duration(usual*float64(time.Second))-freshness.Lead, got[i])
 	}
 	for i, at := range got[1:] {
 		assert.LessOrEqual(t, at-got[i], max(at/2, freshness.ActiveTime))
@@ -101,7 +101,7 @@ func TestNewContext(t *testing.T) {
 
 	s := new(Predictor).RecordFetch(f.time(), TimeRange{})
 	s.Advance(s.Next.Add(-freshness.Lead / 2))
-	assert.Equal(t, f.time().Add(2*time.Second-freshness.Lead), s.Next, "one that is taken early is taken once")
+	assert.Equal(t, f.time().Add(time.Second-freshness.Lead), s.Next, "one that is taken early is taken once")
 }
 
 // pmval fetches again at once when it has got no value: that says nothing of when it fetches next.
