@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -221,6 +222,16 @@ func TestHostVariable(t *testing.T) {
 	_, errs, exit := s.run("eval", "-h", "local:", "a")
 	assert.Equal(t, commandline.ExitUsage, exit)
 	assert.Contains(t, errs, "too many hosts requested: unix:/nonexistent/other and local:\n")
+	for _, two := range [][]string{
+		{"-h", "local:", "--pmcd", "unix:/x"}, {"--pmcd", "local:", "-h", "unix:/x"}, {"--pmcd", "local:", "--pmcd", "unix:/x"},
+		{"-h", "local:", "-h", "unix:/x"},
+	} {
+		s.host = ""
+		_, errs, exit := s.run(slices.Concat([]string{"eval"}, two, []string{"a"})...)
+		assert.Equal(t, commandline.ExitUsage, exit, two)
+		assert.Contains(t, errs, "too many hosts requested: local: and unix:/x\n", two)
+	}
+	s.host = "unix:/nonexistent/other"
 	_, errs = s.fails("eval", "--pmcd", "unix:/nonexistent/third", "a")
 	assert.Contains(t, errs, "nothing listens at unix:/nonexistent/third")
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -266,22 +267,24 @@ func (t *invocation) readPaths(all bool) (definitions.Parsed, error) {
 	return read, nil
 }
 
-// pmcdOption adds -h and reads $PCP_HOST, which count as one option, as in pmGetOptions(3).
+// pmcdOption adds -h and reads $PCP_HOST, which count as one option, as in pmGetOptions(3). It also adds --pmcd, the name
+// that the option has in the daemon, where it is in place of $PCP_HOST.
 func (t *invocation) pmcdOption() {
-	if host := t.getenv("PCP_HOST"); host != "" {
-		t.pmcd, t.pmcdGiven = host, true
+	variable := t.getenv("PCP_HOST")
+	if variable != "" {
+		t.pmcd, t.pmcdGiven = variable, true
 	}
-	t.flags.FuncP("host", "h", "ask the pmcd on `HOST`; default: $PCP_HOST, or this host", func(arg string) error {
-		if t.pmcdGiven {
-			return fmt.Errorf("too many hosts requested: %s and %s", t.pmcd, arg)
+	option := "" // the argument of the first of these options
+	accept := func(before string) func(arg string) error {
+		return func(arg string) error {
+			if other := cmp.Or(option, before); other != "" {
+				return fmt.Errorf("too many hosts requested: %s and %s", other, arg)
+			}
+			option, t.pmcdGiven = arg, true
+			return commandline.Address(&t.pmcd)(arg)
 		}
-		t.pmcdGiven = true
-		return commandline.Address(&t.pmcd)(arg)
-	})
-	t.flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		if name == "pmcd" { // the name of this option in the daemon, where it is in place of $PCP_HOST
-			name, t.pmcdGiven = "host", false
-		}
-		return pflag.NormalizedName(name)
-	})
+	}
+	t.flags.FuncP("host", "h", "ask the pmcd on `HOST`; default: $PCP_HOST, or this host", accept(variable))
+	t.flags.Func("pmcd", "in place of -h and $PCP_HOST", accept(""))
+	t.flags.Lookup("pmcd").Hidden = true
 }
