@@ -69,7 +69,7 @@ const (
 // context that has fetched once has samples at these. It may never fetch again: pmproxy makes a context for each request.
 // So its samples are few, since each may cost the operand's agent a request to the service that it watches.
 func NextUsualInterval(longerThan time.Duration) time.Duration {
-	for _, halfSeconds := range [...]time.Duration{1, 2, 4, 6, 10, 20, 30, 60, 120} {
+	for _, halfSeconds := range [...]time.Duration{1, 2, 4, 10, 20, 30, 60, 120} {
 		if interval := halfSeconds * time.Second / 2; interval > longerThan {
 			return interval
 		}

@@ -507,7 +507,7 @@ func TestDescriptorsAreLookedUpByTurns(t *testing.T) {
 	d := &MetadataCache{}
 	require.NoError(t, d.LookUp(t.Context(), c.conn, slices.Values(names), true))
 	turns := func() (changes int) {
-		for range 2 * oldShare {
+		for range 2 * len(names) / oldMost {
 			before := d.Catalog
 			changed, err := d.LookUpOld(t.Context(), c.conn)
 			require.NoError(t, err)
@@ -520,7 +520,7 @@ func TestDescriptorsAreLookedUpByTurns(t *testing.T) {
 	}
 	c.took()
 	assert.Zero(t, turns())
-	assert.LessOrEqual(t, c.took(), 2*oldShare)
+	assert.LessOrEqual(t, c.took(), 2*len(names)/oldMost)
 	units := pdu.Units{Time: 1}
 	c.Update(func() { c.Metrics[70].Desc.Units = units })
 	assert.Equal(t, 1, turns())

@@ -76,12 +76,9 @@ func (c *MetadataCache) Doubt(ids map[pdu.PMID]struct{}, now time.Time) {
 	}
 }
 
-const (
-	// The descriptors of all names are looked up by turns, because an agent can change them without a word: in each turn
-	// one in oldShare, but oldMost at most. pmcd asks the agent for each of them.
-	oldShare = 20
-	oldMost  = 50
-)
+// oldMost is the number of descriptors in one turn. The descriptors of all names are looked up by turns, because an agent
+// can change them without a word. pmcd asks the agent for each of them.
+const oldMost = 50
 
 // LookUpOld looks up the descriptors of the names whose turn it is, and reports whether one has changed. Names with an
 // error, or whose agent refuses to answer, stay as they are.
@@ -92,7 +89,7 @@ func (c *MetadataCache) LookUpOld(ctx context.Context, source MetadataSource) (c
 	if len(c.old) == 0 {
 		c.old = slices.Collect(maps.Keys(c.Catalog.entries)) // in random order, so that agents take turns
 	}
-	n := min(len(c.old), len(c.Catalog.entries)/oldShare+1, oldMost)
+	n := min(len(c.old), oldMost)
 	var names []string
 	var ids []pdu.PMID
 	for _, name := range c.old[:n] {

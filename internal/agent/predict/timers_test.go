@@ -82,7 +82,7 @@ func TestPrediction(t *testing.T) {
 }
 
 // A context that has fetched once may never fetch again, as those of pmproxy. So its samples are few, but a second fetch
-// at a usual interval finds a new one, and at any time after a second one that is no older than half of its interval.
+// at a usual interval finds a new one, and at any time after a second one that is no older than three fifths of its interval.
 func TestNewContext(t *testing.T) {
 	var f following
 	var h Predictor
@@ -90,11 +90,11 @@ func TestNewContext(t *testing.T) {
 	f.fetch(&h, &e, "")
 	f.pass(3 * time.Hour)
 	got := f.times()
-	for i, usual := range []float64{0.5, 1, 2, 3, 5, 10, 15, 30, 60, 120, 180} {
+	for i, usual := range []float64{0.5, 1, 2, 5, 10, 15, 30, 60, 120, 180} {
 		assert.Equal(t, time.Duration(usual*float64(time.Second))-freshness.Lead, got[i])
 	}
 	for i, at := range got[1:] {
-		assert.LessOrEqual(t, at-got[i], max(at/2, freshness.ActiveTime))
+		assert.LessOrEqual(t, at-got[i], max(at*3/5, freshness.ActiveTime))
 	}
 	assert.InDelta(t, freshness.FirstFetchTime, got[len(got)-1], float64(freshness.ActiveTime))
 	assert.Empty(t, f.heap)

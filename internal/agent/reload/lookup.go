@@ -78,7 +78,7 @@ func (r *Reloader) refresh(ctx context.Context) {
 	if n := r.options.Figures.Requests.Load(); n != r.requests {
 		r.requests, r.lastRequest = n, now
 	}
-	if now.Sub(r.lastRequest) > descsTime {
+	if now.Sub(r.lastRequest) > idleTime {
 		gap = idleGap
 	}
 	defer r.refreshTimer.Reset(gap)
@@ -88,9 +88,10 @@ func (r *Reloader) refresh(ctx context.Context) {
 	}
 	r.metadata.Queue.AddOld(now, r.options.Upstream.LastSampledDomains())
 	r.lookUpDue(ctx)
-	if gap == idleGap {
+	if now.Sub(r.lastDescs) < descsGap || now.Sub(r.lastRequest) > descsGap {
 		return
 	}
+	r.lastDescs = now
 	if err := r.lookUpAgain(ctx, func(conn *pmapi.Conn) (changed bool, err error) {
 		return r.metadata.LookUpOld(ctx, conn)
 	}); err != nil {

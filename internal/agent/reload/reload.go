@@ -26,11 +26,14 @@ const (
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = 2 * time.Second
 
-	// refreshGap is the time between two searches for metadata that was looked up long ago, idleGap if there was no request
-	// of clients for descsTime: then descriptors are not looked up again.
+	// refreshGap is the time between two searches for instance domains that were looked up long ago, idleGap if there was
+	// no request of clients for a minute.
 	refreshGap = time.Second
 	idleGap    = 5 * time.Second
-	descsTime  = time.Minute
+	idleTime   = time.Minute
+
+	// descsGap is the time between two look-ups of some descriptors, if there was a request of clients in it.
+	descsGap = 5 * time.Second
 
 	// dueGap is the shortest time before the lookups that are due are done: there may be no connection for them.
 	dueGap = 5 * time.Millisecond
@@ -69,6 +72,7 @@ type Reloader struct {
 	lastLookUpMissing time.Time
 	requests          uint64        // Figures.Requests at the last refresh
 	lastRequest       time.Time     // the last refresh at which there were more than before
+	lastDescs         time.Time     // the last look-up of descriptors that are looked up by turns
 	limiter           lookupLimiter // of lookups because of announcements
 	lookUpBackoff     wait.Backoff  // of lookups that failed
 	announceBackoff   wait.Backoff
