@@ -304,7 +304,7 @@ func TestNotifierFollowsTheFiles(t *testing.T) {
 		for told := (fsnotify.Event{}); told.Name != written || !told.Has(fsnotify.Write); {
 			select {
 			case told = <-f.events:
-			case <-time.After(10 * time.Second):
+			case <-time.After(await.Limit):
 				require.Fail(t, "not told", "after %v", steps)
 			}
 		}

@@ -18,9 +18,6 @@ import (
 	"pmdaderived/pdu"
 )
 
-// patience is how long what must happen soon may take.
-const patience = 10 * time.Second
-
 // newPipe returns the two ends of a pipe, closed by the test's cleanup.
 func newPipe(t *testing.T) (r, w *os.File) {
 	t.Helper()
@@ -243,7 +240,7 @@ func TestRepliesThatNobodyKnows(t *testing.T) {
 	p.send(&pdu.Profile{Default: pdu.Include})
 	select {
 	case err = <-p.done:
-	case <-time.After(patience):
+	case <-time.After(await.Limit):
 		require.FailNow(t, "it goes on")
 	}
 	require.ErrorIs(t, err, errOutOfStep)

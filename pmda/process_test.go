@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )
@@ -127,7 +128,7 @@ func child(role, arg string) error {
 
 func childCommand(t *testing.T, role, arg string) (cmd *exec.Cmd, stderr *bytes.Buffer) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), await.Limit)
 	t.Cleanup(cancel)
 	cmd = exec.CommandContext(ctx, os.Args[0])
 	cmd.Env = append(os.Environ(), childRole+"="+role, childRole+"_ARG="+arg,

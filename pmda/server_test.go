@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmdatest"
@@ -703,7 +704,7 @@ func wait(t *testing.T, done <-chan error) error {
 	select {
 	case err := <-done:
 		return err
-	case <-time.After(pmdatest.Timeout):
+	case <-time.After(await.Limit):
 		require.FailNow(t, "Serve does not return")
 		return nil
 	}

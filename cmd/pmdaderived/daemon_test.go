@@ -48,7 +48,7 @@ type daemonProcess struct {
 // pcp.conf is empty: the machine's may differ, and there may be none.
 func daemonCommand(t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), await.Limit)
 	t.Cleanup(cancel)
 	conf := filepath.Join(dir, "pcp.conf")
 	require.NoError(t, os.WriteFile(conf, nil, 0o644))
@@ -316,7 +316,7 @@ func TestSourceKeepsWhatItHasWhileFilesChange(t *testing.T) {
 	require.Equal(t, []string{"a"}, names(s.load()))
 	require.NoError(t, os.WriteFile(path, []byte("a = 1\nb = 2\n"), 0o644))
 
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), await.Limit)
 	defer cancel()
 	var loaded [][]string
 	s.watcher.Run(ctx, func() {

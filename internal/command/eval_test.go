@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -170,31 +171,59 @@ func TestEvalErrorsInRows(t *testing.T) {
 	assert.Equal(t, "pmdaderived eval: kernel.all.load: Try again. Information not currently available\n", errs)
 }
 
-// Without an end it goes on until a signal ends it. It has failed then, because a script cannot know who sent that.
+// Without an end it goes on until a signal ends it. It has failed then, because a script cannot know who sent that. It
+// says the same wherever the signal meets it.
 func TestEvalUntilInterrupted(t *testing.T) {
-	s := newSite(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	w := &cancelling{cancel: cancel}
-	var errs strings.Builder
-	program := Program{
-		Getenv: environment("PCP_VAR_DIR", s.dir, "PCP_SYSCONF_DIR", s.dir, "PMCD_SOCKET", s.pmcd), Stdout: w,
-		Stderr: &errs,
+	for _, row := range []struct {
+		name             string
+		inFetch, answers bool
+	}{
+		{"between fetches", false, true},
+		{"in a fetch", true, true},
+		{"in a fetch without an answer", true, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := newSite(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			w := &cancelling{cancel: cancel}
+			ended := make(chan struct{})
+			s.collector.OnFetch = func() {
+				if !row.inFetch || w.samples.Load() < 3 {
+					return
+				}
+				cancel()
+				if !row.answers {
+					<-ended
+				}
+			}
+			if row.inFetch {
+				w.cancel = func() {}
+			}
+			var errs strings.Builder
+			program := Program{
+				Getenv: environment("PCP_VAR_DIR", s.dir, "PCP_SYSCONF_DIR", s.dir, "PMCD_SOCKET", s.pmcd), Stdout: w,
+				Stderr: &errs,
+			}
+			exit, _ := program.Run(ctx, []string{"eval", "-s", "0", "-t", "1ms", "hinv.ncpu"})
+			close(ended)
+			assert.Equal(t, commandline.ExitFailure, exit)
+			assert.Equal(t, "pmdaderived eval: interrupted\n", errs.String())
+			assert.GreaterOrEqual(t, w.samples.Load(), int64(3))
+		})
 	}
-	exit, _ := program.Run(ctx, []string{"eval", "-s", "0", "-t", "1ms", "hinv.ncpu"})
-	assert.Equal(t, commandline.ExitFailure, exit)
-	assert.Equal(t, "pmdaderived eval: interrupted\n", errs.String())
-	assert.GreaterOrEqual(t, strings.Count(w.String(), " 2\n"), 3)
 }
 
-// cancelling ends the run after the third sample.
+// cancelling counts the samples that are printed, and ends the run after the third.
 type cancelling struct {
 	strings.Builder
-	cancel func()
+	cancel  func()
+	samples atomic.Int64
 }
 
 func (c *cancelling) Write(p []byte) (int, error) {
 	n, err := c.Builder.Write(p)
-	if strings.Count(c.String(), " 2\n") == 3 {
+	c.samples.Store(int64(strings.Count(c.String(), " 2\n")))
+	if c.samples.Load() >= 3 {
 		c.cancel()
 	}
 	return n, err

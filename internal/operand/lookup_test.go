@@ -499,6 +499,51 @@ func TestOldDomains(t *testing.T) {
 	assert.Equal(t, last, asked)
 }
 
+// An instance that keeps its number and gets another name or label without a word has them in definitions after a
+// while.
+func TestInstanceWithAnotherNameOrLabel(t *testing.T) {
+	c := newCounted(t)
+	indom, now := pdu.NewInDom(60, 1), time.Now()
+	needed := InDomNeeds{indom: {Selectors: map[string]bool{"new": true}, Labels: map[string]bool{"kind": true}}}
+	names, queue := &InstanceCache{}, make(LookupQueue)
+	set := func(name, label string) {
+		labels, err := pdu.NewLabelSet(3, pdu.LabelInstances, map[string]any{"kind": label})
+		require.NoError(t, err)
+		c.Update(func() {
+			c.InDoms = map[pdu.InDom]pmapitest.InDom{indom: {Instances: []pdu.Instance{{ID: 3, Name: name}}}}
+			c.Labels = map[pmapitest.LabelKey][]pdu.LabelSet{{Type: pdu.LabelInstances, Ident: uint32(indom)}: {labels}}
+		})
+	}
+	look := func(domains ...pdu.InDom) {
+		t.Helper()
+		require.NoError(t, names.LookUp(t.Context(), c.conn, needed, domains,
+			func(d pdu.InDom, took time.Duration, err error) { queue.RecordLookup(d, now, took, err) }))
+	}
+	holds := func(name, label string) {
+		t.Helper()
+		table := names.Table(indom)
+		known, _ := table.Name(3)
+		assert.Equal(t, name, known)
+		assert.Equal(t, label, table.Labels()["kind"][3])
+		_, selected := table.Select("new")
+		assert.Equal(t, name == "new", selected)
+	}
+	set("old", "disk")
+	look(indom)
+	holds("old", "disk")
+	for _, row := range []struct{ name, label string }{{"new", "disk"}, {"new", "tape"}, {"old", "disk"}} {
+		before := now
+		set(row.name, row.label)
+		for len(queue.TakeDue(now, needed)) == 0 {
+			require.LessOrEqual(t, now.Sub(before), 2*refreshAge)
+			now = now.Add(time.Second)
+			queue.AddOld(now, map[pdu.InDom]time.Time{indom: now})
+		}
+		look(indom)
+		holds(row.name, row.label)
+	}
+}
+
 // All descriptors are looked up by turns, a few at a time. One that has changed is in the catalog then, and the error of
 // a lookup changes nothing.
 func TestDescriptorsAreLookedUpByTurns(t *testing.T) {

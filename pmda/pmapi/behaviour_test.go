@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 	"pmdaderived/pmda/pmapi/pmapitest"
@@ -147,7 +148,7 @@ func testBehaviour(t *testing.T, network, address string) {
 		"state change": behaviourNoChange,
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), await.Limit)
 			defer cancel()
 			c := dial(t, network, address)
 			test(t, ctx, c)

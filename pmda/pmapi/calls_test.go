@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 	"pmdaderived/pmda/pmapi/pmapitest"
@@ -263,7 +264,7 @@ func calls() []call {
 // dial connects to a script of pmapitest.
 func dial(t testing.TB, network, address string, opts ...pmapi.Option) *pmapi.Conn {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // WithTimeout is for the calls
+	ctx, cancel := context.WithTimeout(t.Context(), await.Limit) // WithTimeout is for the calls
 	defer cancel()
 	c, err := pmapi.Dial(ctx, network, address, opts...)
 	require.NoError(t, err)

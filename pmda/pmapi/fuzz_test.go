@@ -5,10 +5,10 @@ import (
 	"path/filepath"
 	"runtime/metrics"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 	"pmdaderived/pmda/pmapi/pmapitest"
@@ -52,7 +52,7 @@ func FuzzServer(f *testing.F) {
 			p.SendBytes(answers)
 		})
 		before := allocated()
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), await.Limit)
 		defer cancel()
 		c, err := pmapi.Dial(ctx, "unix", address)
 		if greet {
