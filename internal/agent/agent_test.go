@@ -582,7 +582,7 @@ func TestReload(t *testing.T) {
 	assert.InDelta(t, 2, pdu.TypeDouble.Float64(require1(t, h.value(a)).Bits), 0)
 	assert.EqualValues(t, 100, require1(t, h.value(b)).Bits, "the last good one")
 	assert.Len(t, h.value(h.id("derived.c")), 3)
-	require.NotNil(t, h.logged("configuration read again"))
+	await.Until(t, "the message", func() bool { return h.logged("configuration read again") != nil })
 	h.reload(conf())
 	assert.Equal(t, pdu.ErrPMID, h.fetch(a)[0].Code)
 	assert.Equal(t, pdu.ErrName, h.pmcd.Refused(&pdu.PMNSNames{Names: []string{"derived.a"}}))
@@ -603,6 +603,7 @@ func TestReloadThatChangesADescriptor(t *testing.T) {
 
 // Operands that appear are found when pmcd says so, or when somebody asks.
 func TestOperandsThatAppear(t *testing.T) {
+	t.Parallel()
 	u := newCollector(t)
 	h := start(t, u, conf("late = up.later", "a = up.load")).bound()
 	late := h.id("derived.late")
@@ -924,6 +925,7 @@ func TestNamesThatCannotBeHad(t *testing.T) {
 
 // Identities that cannot be written down are as soon as they can, without anybody asking.
 func TestIdentitiesAreSavedLater(t *testing.T) {
+	t.Parallel()
 	state := filepath.Join(t.TempDir(), "missing", "state")
 	h := start(t, newCollector(t), conf("a = up.load"), func(o *Options) { o.StateFile = state }).bound()
 	h.value(h.id("derived.a"))

@@ -53,6 +53,7 @@ func TestRefusedName(t *testing.T) {
 
 // An agent that cannot be asked for its names again costs nothing: the known ones stay.
 func TestNameThatIsNotToldAgain(t *testing.T) {
+	t.Parallel()
 	u := newCollector(t)
 	h := start(t, u, conf("b = up.count")).bound()
 	id := h.id("derived.b")
