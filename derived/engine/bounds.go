@@ -76,14 +76,24 @@ func boundOf(label, name string) bound {
 	return bound{}
 }
 
+// maxBound is the length in bytes of the longest text that is read as a bound. An agent could name instances so that
+// reading them took long: each dash of a name may be the one of a range.
+const maxBound = 64
+
 // parseBound reads an upper bound.
 func parseBound(text string) (float64, bool) {
+	if len(text) > maxBound {
+		return 0, false
+	}
 	high, err := strconv.ParseFloat(text, 64)
 	return high, err == nil && high > math.Inf(-1)
 }
 
 // parseRange reads LOW-HIGH. Between whole numbers it is about whole values: up to the number after HIGH.
 func parseRange(word string) bound {
+	if len(word) > 2*maxBound+1 {
+		return bound{}
+	}
 	for i := 1; i < len(word); i++ {
 		if word[i] != '-' {
 			continue
