@@ -35,6 +35,13 @@ func TestBucketsAsPrometheusDocuments(t *testing.T) {
 			map[float64]float64{0.05: 0.25, 0.1: 0.5, 0.15: 0.7, 0.2: 0.9, 0.6: 0.95, 1: 1},
 		},
 		{
+			"a whole rank is reached, whatever the rounding",
+			[]string{"1", "2", "3", "4", "+Inf"},
+			[]float64{999, 999, 999, 1000, 1000},
+			map[float64]float64{99.9: 1},
+			map[float64]float64{1: 0.999},
+		},
+		{
 			"in the highest bucket it is the bound of the second highest",
 			[]string{"0.1", "0.2", "+Inf"},
 			[]float64{1, 2, 10},

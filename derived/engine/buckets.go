@@ -190,15 +190,15 @@ func (h *histogram) bucket(i int) (low, high, before, upTo float64) {
 // percentile returns the value below which n percent of what was counted are, by linear interpolation in its bucket. In
 // a bucket without an end it is the lower end. Source: histogram_quantile() in the documentation of PromQL.
 func (h *histogram) percentile(n float64) float64 {
-	rank := n / 100 * h.counts[len(h.counts)-1]
+	rank := n * h.counts[len(h.counts)-1] / 100
 	for i := range h.counts {
 		low, high, before, upTo := h.bucket(i)
 		switch {
-		case upTo < rank || upTo == before:
+		case upTo < rank*(1-rounding) || upTo == before:
 		case math.IsInf(high, 1):
 			return low
 		default:
-			return low + (high-low)*((rank-before)/(upTo-before))
+			return low + (high-low)*min((rank-before)/(upTo-before), 1)
 		}
 	}
 	return math.NaN()

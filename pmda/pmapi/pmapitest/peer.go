@@ -19,7 +19,7 @@ const AllFeatures = pdu.FeatureAuth | pdu.FeatureContainer | pdu.FeatureLabels |
 	pdu.FeatureHighRes | pdu.FeatureDescs
 
 // peerTimeout is how long a peer waits for its client.
-const peerTimeout = 10 * time.Second
+const peerTimeout = time.Minute
 
 // Listen opens a server on network "unix" or "tcp" and runs script for each connection, in a
 // goroutine of its own. It returns the address for pmapi.Dial. A connection is closed when its script
