@@ -9,6 +9,7 @@ const (
 	MaxLine          = 1 << 20  // bytes of a line with its continuations, and of a quoted text
 	MaxContinuations = 10_000   // physical lines that continue one line
 	MaxDefinitions   = 100_000  // definitions of a load
+	MaxName          = 1016     // bytes of a name: with "derived." 1,024. PCP's tools abort at names of some 4,000 bytes
 	MaxProblems      = 10_000   // problems reported per file
 	MaxLabels        = 200      // labels of a definition
 	MaxLabelText     = 32 << 10 // bytes of these labels as JSON

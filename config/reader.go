@@ -70,6 +70,10 @@ func (r *reader) readLine(l line) {
 		r.reportError(l, start, "", "illegal derived metric name (%s)", Clip(name))
 		return
 	}
+	if len(name) > MaxName {
+		r.reportError(l, start, "", "derived metric name longer than %d bytes", MaxName)
+		return
+	}
 	if paren >= 0 {
 		r.readAttribute(l, name, start, paren, equals)
 	} else {

@@ -75,6 +75,13 @@ func TestRead(t *testing.T) {
 		{"dash in a name", "a-b = 1\n", []string{"1:1 error: illegal derived metric name (a-b)"}},
 		{"letter beyond ASCII", "é = 1\n", []string{"1:1 error: illegal derived metric name (é)"}},
 		{"all that a name may have", "aZ09_.b_9 = 1\n", []string{"aZ09_.b_9=1"}},
+		{"the longest name", strings.Repeat("a", MaxName) + " = 1\n", []string{strings.Repeat("a", MaxName) + "=1"}},
+		{"a longer name", strings.Repeat("a.", MaxName/2) + "a = 1\n", []string{
+			"1:1 error: derived metric name longer than 1016 bytes",
+		}},
+		{"a longer name of an attribute", strings.Repeat("a", MaxName+1) + "(oneline) = x\n", []string{
+			"1:1 error: derived metric name longer than 1016 bytes",
+		}},
 		{"duplicate", "a = 1\n\na = 2\n", []string{
 			"a=1", "3:1 error: Duplicate global derived metric name (first defined in line 1)",
 		}},
