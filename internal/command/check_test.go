@@ -223,7 +223,9 @@ func TestHostVariable(t *testing.T) {
 	assert.Equal(t, commandline.ExitUsage, exit)
 	assert.Contains(t, errs, "too many hosts requested: unix:/nonexistent/other and local:\n")
 	for _, two := range [][]string{
-		{"-h", "local:", "--pmcd", "unix:/x"}, {"--pmcd", "local:", "-h", "unix:/x"}, {"--pmcd", "local:", "--pmcd", "unix:/x"},
+		{"-h", "local:", "--pmcd", "unix:/x"},
+		{"--pmcd", "local:", "-h", "unix:/x"},
+		{"--pmcd", "local:", "--pmcd", "unix:/x"},
 		{"-h", "local:", "-h", "unix:/x"},
 	} {
 		s.host = ""
