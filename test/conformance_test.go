@@ -366,7 +366,6 @@ func (k *client) sample() {
 	if _, sampled := k.station.age(k.c.Name); !sampled || k.last.IsZero() && !k.c.Stores() {
 		return // a constant, or nothing has changed yet
 	}
-	const patience = 30 * time.Second
 	await.Until(t, k.c.Name+" is sampled again", func() bool {
 		age, ok := k.station.age(k.c.Name)
 		if ok && age < time.Since(k.last) {
