@@ -316,7 +316,7 @@ func TestFaultReadOnlyDirectories(t *testing.T) {
 	f.recovers("figures are exported", func() bool {
 		return f.number("mmv.pmdaderived.pid") == float64(pidOf(f.t, f.p, "pmdaderived"))
 	})
-	require.True(t, f.sound())
+	f.recovers("all is served again", f.sound)
 }
 
 // saved returns the text of the state file.
