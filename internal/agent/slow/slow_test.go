@@ -279,6 +279,16 @@ func TestOthersAreNotSlow(t *testing.T) {
 			}, slow(2*second, 1), 0.11,
 		},
 		{
+			"never alone, with each of others", []*asker{
+				{name: "mixed", domains: []int{1, 2}, wants: second},
+				{name: "mixed", domains: []int{1, 3}, wants: second},
+				{name: "mixed", domains: []int{1, 4}, wants: second},
+				{name: "mixed", domains: []int{1, 5}, wants: second},
+				{name: "fast", domains: []int{2}, wants: second},
+				{name: "fast", domains: []int{2, 3}, wants: second},
+			}, slow(2*second, 1), 0.11,
+		},
+		{
 			"with some of its metrics only", []*asker{
 				{name: "mixed", domains: []int{1, 2}, wants: second},
 				{name: "fast", domains: []int{1}, wants: second / 3},
