@@ -11,6 +11,7 @@ type List struct {
 	IDs     []pdu.PMID
 	Descs   []pdu.Desc       // in the order of IDs
 	Agents  []int            // domains of IDs, sorted and each once
+	InDoms  []pdu.InDom      // instance domains, sorted and each once
 	indexes map[pdu.PMID]int // of IDs
 }
 
@@ -22,7 +23,12 @@ func NewList(descs ...pdu.Desc) *List {
 	}
 	for i, d := range descs {
 		l.IDs[i], l.indexes[d.PMID] = d.PMID, i
+		if d.InDom != pdu.NoInDom {
+			l.InDoms = append(l.InDoms, d.InDom)
+		}
 	}
+	slices.Sort(l.InDoms)
+	l.InDoms = slices.Compact(l.InDoms)
 	return l
 }
 

@@ -17,11 +17,12 @@ const (
 	againGap = 5 * time.Second
 	lastGap  = time.Minute
 
-	// The instances of a domain are looked up again refreshAge after the last lookup, because an instance can get another
-	// name or other labels without a word. At most one part in refreshShare of all domains, and one, is queued at a time.
-	// A domain without samples since refreshLimit before its last lookup waits for the next sample.
-	refreshAge   = 10 * time.Second
-	refreshShare = 5
+	// The instances of a domain are looked up again when the last lookup is older than refreshAge, because an instance can
+	// get another name or other labels without a word. At most one part in refreshShare of all domains, and one, is queued
+	// at a time. With a search each 5 s that is after 10 s, or 15 s. A domain without samples since refreshLimit before its
+	// last lookup waits for the next sample.
+	refreshAge   = 7500 * time.Millisecond
+	refreshShare = 2
 	refreshLimit = time.Minute
 
 	// A request is not repeated for shareOfPMCD times as long as it took, so that it takes at most a tenth of pmcd's time.

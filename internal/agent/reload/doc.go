@@ -25,7 +25,7 @@
 //	RequestLookup, Options.Poll                    missing operands                     lookUpMissing
 //	Events: values do not fit                      their operands, as refused ones      lookUpDue
 //	MetadataCache.NextDue                          refused operands, queued domains     lookUpDue
-//	each refreshGap, descsGap                      domains, descriptors by turns        refresh
+//	each refreshGap                                domains, descriptors by turns        refresh
 //	a lookup has failed                            all operands, after a delay          lookUpAll
 //
 // # State

@@ -71,27 +71,20 @@ func (r *Reloader) lookUpAgain(ctx context.Context, ask func(*pmapi.Conn) (chang
 	return err
 }
 
-// refresh looks up some of the instance domains that were looked up long ago and are sampled, and if there are clients,
-// some descriptors. Agents can change both without a word.
+// refresh looks up some of the instance domains that were looked up long ago and are sampled, and if clients have asked
+// since the last refresh, some descriptors. Agents can change both without a word.
 func (r *Reloader) refresh(ctx context.Context) {
-	now, gap := time.Now(), refreshGap
-	if n := r.options.Figures.Requests.Load(); n != r.requests {
-		r.requests, r.lastRequest = n, now
-	}
-	if now.Sub(r.lastRequest) > idleTime {
-		gap = idleGap
-	}
-	defer r.refreshTimer.Reset(gap)
 	r.handleEvents(ctx, r.options.Upstream.TakeEvents())
 	if r.session == 0 {
 		return
 	}
-	r.metadata.Queue.AddOld(now, r.options.Upstream.LastSampledDomains())
+	r.metadata.Queue.AddOld(time.Now(), r.options.Upstream.LastSampledDomains())
 	r.lookUpDue(ctx)
-	if now.Sub(r.lastDescs) < descsGap || now.Sub(r.lastRequest) > descsGap {
+	requests := r.options.Figures.Requests.Load()
+	if requests == r.requests {
 		return
 	}
-	r.lastDescs = now
+	r.requests = requests
 	if err := r.lookUpAgain(ctx, func(conn *pmapi.Conn) (changed bool, err error) {
 		return r.metadata.LookUpOld(ctx, conn)
 	}); err != nil {

@@ -26,14 +26,8 @@ const (
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = 2 * time.Second
 
-	// refreshGap is the time between two searches for instance domains that were looked up long ago, idleGap if there was
-	// no request of clients for a minute.
-	refreshGap = time.Second
-	idleGap    = 5 * time.Second
-	idleTime   = time.Minute
-
-	// descsGap is the time between two look-ups of some descriptors, if there was a request of clients in it.
-	descsGap = 5 * time.Second
+	// refreshGap is the time between two look-ups of metadata that was looked up long ago.
+	refreshGap = 5 * time.Second
 
 	// dueGap is the shortest time before the lookups that are due are done: there may be no connection for them.
 	dueGap = 5 * time.Millisecond
@@ -71,8 +65,6 @@ type Reloader struct {
 	lastLookUpAll     time.Time
 	lastLookUpMissing time.Time
 	requests          uint64        // Figures.Requests at the last refresh
-	lastRequest       time.Time     // the last refresh at which there were more than before
-	lastDescs         time.Time     // the last look-up of descriptors that are looked up by turns
 	limiter           lookupLimiter // of lookups because of announcements
 	lookUpBackoff     wait.Backoff  // of lookups that failed
 	announceBackoff   wait.Backoff
@@ -86,7 +78,6 @@ type Reloader struct {
 
 	lookUpTimer   *time.Timer // lookUpAll
 	dueTimer      *time.Timer // lookUpDue
-	refreshTimer  *time.Timer // refresh
 	announceTimer *time.Timer // announce
 	saveTimer     *time.Timer // saveIdentities
 }
@@ -118,7 +109,7 @@ func New(o Options) *Reloader {
 		metadata: operand.MetadataCache{Queue: make(operand.LookupQueue)}, limiter: newLookupLimiter(),
 		lookUpBackoff:   wait.Backoff{Least: firstRetry, Most: lastRetry},
 		announceBackoff: wait.Backoff{Least: announceRetry, Most: announceLast},
-		lookUpTimer:     time.NewTimer(never), dueTimer: time.NewTimer(never), refreshTimer: time.NewTimer(refreshGap),
+		lookUpTimer:     time.NewTimer(never), dueTimer: time.NewTimer(never),
 		announceTimer: time.NewTimer(never), saveTimer: time.NewTimer(never),
 	}
 	var err error
@@ -150,7 +141,7 @@ func (r *Reloader) RequestLookup() { wait.Signal(r.lookupRequests) }
 
 // Run serves all requests, events and timers until ctx ends.
 func (r *Reloader) Run(ctx context.Context) {
-	poll := time.Tick(r.options.Poll)
+	poll, refresh := time.Tick(r.options.Poll), time.Tick(refreshGap)
 	for {
 		select {
 		case <-ctx.Done():
@@ -164,7 +155,7 @@ func (r *Reloader) Run(ctx context.Context) {
 			r.lookUpAll(ctx)
 		case <-r.dueTimer.C:
 			r.lookUpDue(ctx)
-		case <-r.refreshTimer.C:
+		case <-refresh:
 			r.refresh(ctx)
 		case <-r.lookupRequests:
 			if time.Since(r.lastLookUpMissing) > lookUpMissingGap {

@@ -53,6 +53,9 @@ func (u *Upstream) storeAnswer(asked *fetch, a pool.Answer) {
 	}
 	made := u.makeSample(a.Columns, a.Began, a.Arrived, asked.List)
 	made.BlockedBefore = a.BlockedBefore
+	for _, d := range asked.InDoms {
+		u.sampledDomains[d] = made.Taken
+	}
 	for metric, code := range made.Failed {
 		if d := metric.Domain(); u.agentTable.CountError(metric, code) {
 			u.mu.Remark(logrus.InfoLevel, logrus.Fields{

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -33,17 +34,9 @@ func (u *Upstream) LookUpInstances(
 	})
 }
 
-// LastSampledDomains returns when values of each instance domain last came; those of singular operands are in pdu.NoInDom.
+// LastSampledDomains returns when values of each instance domain last came, but for those that expired before.
 func (u *Upstream) LastSampledDomains() map[pdu.InDom]time.Time {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	last := make(map[pdu.InDom]time.Time)
-	for _, s := range u.series {
-		for i := range s.descs {
-			if d := s.descs[i].InDom; s.Taken.After(last[d]) {
-				last[d] = s.Taken
-			}
-		}
-	}
-	return last
+	return maps.Clone(u.sampledDomains)
 }

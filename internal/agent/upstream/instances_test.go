@@ -7,8 +7,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/agent/pool"
 	"pmdaderived/internal/operand"
 	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi"
 	"pmdaderived/pmda/pmapi/pmapitest"
 )
 
@@ -37,4 +39,29 @@ func TestInstancesThatCannotBeHad(t *testing.T) {
 	assert.EqualValues(t, 2, id)
 	assert.False(t, s.options.Names.Has(procDom), "nobody needs it")
 	assert.True(t, waiting.NextDue().IsZero(), "no other is waiting")
+}
+
+// A stored sample gives its instance domains a time, until it has expired. Singular operands have no domain.
+func TestLastSampledDomains(t *testing.T) {
+	s := newFetching(t, newRelay(t).Address, 0)
+	of := func(item int, d pdu.InDom) pdu.Desc { return pdu.Desc{PMID: pdu.NewPMID(60, 0, item), InDom: d} }
+	one, both := NewSeries([]pdu.Desc{of(1, binDom), of(2, pdu.NoInDom)}), NewSeries([]pdu.Desc{of(3, binDom), of(4, procDom)})
+	now := time.Now()
+	store := func(series *Series, at time.Time) {
+		asked := fetchOf(series)
+		res := &pmapi.Columns{Time: at, Sets: make([]pdu.Column, len(asked.IDs))}
+		for i, id := range asked.IDs {
+			res.Sets[i] = pdu.Column{PMID: id, Code: pdu.ErrAgain}
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.storeAnswer(asked, pool.Answer{Columns: res, Began: at, Arrived: at})
+	}
+	store(both, now)
+	store(one, now.Add(time.Minute))
+	assert.Equal(t, map[pdu.InDom]time.Time{binDom: now.Add(time.Minute), procDom: now}, s.LastSampledDomains())
+	s.mu.Lock()
+	s.forgetSamples(now.Add(2 * time.Minute))
+	s.mu.Unlock()
+	assert.Equal(t, map[pdu.InDom]time.Time{binDom: now.Add(time.Minute)}, s.LastSampledDomains())
 }

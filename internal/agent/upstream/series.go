@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"maps"
 	"time"
 
 	"pmdaderived/internal/agent/queue"
@@ -115,7 +116,7 @@ func (s *Series) Size() int {
 	return s.LatestValues
 }
 
-// forgetSamples drops samples that have expired, at most once in freshness.ForgetInterval.
+// forgetSamples drops samples that have expired, and their times, at most once in freshness.ForgetInterval.
 func (u *Upstream) forgetSamples(now time.Time) {
 	if now.Sub(u.lastForget) < freshness.ForgetInterval {
 		return
@@ -124,4 +125,5 @@ func (u *Upstream) forgetSamples(now time.Time) {
 	for _, s := range u.series {
 		s.DropExpired(now, u.options.Interval)
 	}
+	maps.DeleteFunc(u.sampledDomains, func(_ pdu.InDom, at time.Time) bool { return freshness.Expired(now.Sub(at), 0, 0) })
 }

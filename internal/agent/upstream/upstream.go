@@ -67,13 +67,14 @@ type Upstream struct {
 	slow      slow.States // which the pool changes
 	fetchSize fetchSize
 
-	series     []*Series // that are served
-	maker      *operand.Maker
-	agentNames map[int]string        // names of pmcd's agents, by domain; see NameAgents
-	agentTable agents.Table          // requests to agents, and their outcome
-	lastForget time.Time             // when forgetSamples last searched
-	logged     map[pdu.PMID]struct{} // operands that were logged because of too many instances
-	schedule   schedule
+	series         []*Series               // that are served
+	sampledDomains map[pdu.InDom]time.Time // when values of each instance domain last came
+	maker          *operand.Maker
+	agentNames     map[int]string        // names of pmcd's agents, by domain; see NameAgents
+	agentTable     agents.Table          // requests to agents, and their outcome
+	lastForget     time.Time             // when forgetSamples last searched
+	logged         map[pdu.PMID]struct{} // operands that were logged because of too many instances
+	schedule       schedule
 }
 
 // sender has the methods of a pool that are called with the lock.
@@ -101,7 +102,7 @@ func New(o Options) *Upstream {
 		maker:      operand.NewMaker(o.Names, o.Now()),
 		agentTable: make(agents.Table),
 		logged:     make(map[pdu.PMID]struct{}), changed: make(map[pdu.InDom]struct{}),
-		misfits: make(map[pdu.PMID]struct{}),
+		misfits: make(map[pdu.PMID]struct{}), sampledDomains: make(map[pdu.InDom]time.Time),
 	}
 	u.next = u.nextFetch
 	u.schedule.warmInterval = o.Interval / freshness.PerInterval
