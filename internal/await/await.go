@@ -21,8 +21,8 @@ const (
 	lastPause  = 50 * time.Millisecond
 )
 
-// Until waits until a condition is met. It fails the test at once if that takes longer than Limit. what completes the
-// sentence "waited in vain until …".
+// Until waits until a condition is met. It fails the test at once if that takes longer than Limit. The message is "waited
+// in vain until" and then what.
 func Until(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(Limit)
