@@ -52,8 +52,8 @@ func steady(tb testing.TB, n, samples int) (next func()) {
 		made[i] = sampleOf(maker, result(tb, at, sets...), at, at, asked)
 	}
 	req := pmda.FetchRequest{Profile: &pdu.Profile{}}
-	for _, m := range snap.EntryStates {
-		req.PMIDs = append(req.PMIDs, m.ID)
+	for _, m := range snap.ServedStates {
+		req.PMIDs = append(req.PMIDs, m.Served.ID)
 	}
 	var w pdu.ResultWriter
 	i := 0
@@ -129,8 +129,8 @@ func refreshing(tb testing.TB, n, instances int) (next func()) {
 	require.Equal(tb, n, snap.Bound)
 	a.snapshot.Store(snap)
 	req := pmda.FetchRequest{Profile: &pdu.Profile{}}
-	for _, m := range snap.EntryStates {
-		req.PMIDs = append(req.PMIDs, m.ID)
+	for _, m := range snap.ServedStates {
+		req.PMIDs = append(req.PMIDs, m.Served.ID)
 	}
 	frame := pdu.Frame{Kind: answer.Kind(), Body: answer.Append(nil, 0)[pdu.HeaderSize:]}
 	var columns pdu.Columns

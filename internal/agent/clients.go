@@ -61,7 +61,7 @@ func (a *Agent) client(c pmda.Client, now time.Time) *client {
 
 // recordLookup schedules samples for a client that has looked up a metric and does not fetch at once. If the look-up is
 // a repeated one, it returns the series of the client's recent look-ups.
-func (a *Agent) recordLookup(c pmda.Client, m *reload.EntryState) (recent []*upstream.Series) {
+func (a *Agent) recordLookup(c pmda.Client, m *reload.ServedState) (recent []*upstream.Series) {
 	if m.Series == nil {
 		return nil
 	}

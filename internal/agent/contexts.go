@@ -24,8 +24,8 @@ const (
 	// maxContexts bounds the number of contexts. Beyond it some are removed: see makeRoom.
 	maxContexts = 4096
 
-	// maxEntries bounds the number of metrics in all contexts, some 80 bytes each.
-	maxEntries = 1 << 20
+	// maxPlaces bounds the number of metrics in all contexts, some 80 bytes each.
+	maxPlaces = 1 << 20
 
 	// maxSampleBytes bounds the bytes of the samples in all histories. Contexts that fetch at the same time share
 	// samples.
@@ -51,9 +51,9 @@ type cursorKey struct {
 type clientContext struct {
 	key              contextKey
 	holder           *holder
-	snapshot         *reload.Snapshot   // the one that entries are of; nil: released
-	entries          []entry            // one for each PMID of the list that is or was a definition, in order
-	series           []*upstream.Series // of the entries that have one, in order
+	snapshot         *reload.Snapshot   // the one that places are of; nil: released
+	places           []place            // one for each PMID of the list that is or was a definition, in order
+	series           []*upstream.Series // of the places that have one, in order
 	predictor        predict.Predictor
 	timer            upstream.Planned // has the schedule of samples for the next fetch
 	fetchedAt        time.Time        // the last fetch
@@ -70,23 +70,23 @@ type holder struct {
 	evicted bool
 }
 
-// entry is one metric of a context, with its history.
-type entry struct {
-	id                pdu.PMID
-	reload.EntryState                 // its Entry is nil if the PMID is no definition, or the snapshot is released
-	depth             int             // number of samples that the metric is computed from
-	fetchedBefore     bool            // used for metrics made of constants alone: see constantHistory
-	cursor            *cursor         // shared by all lists of the context; nil: no per-client window was read
-	served            *derived.Vector // the value in the fetch that is not finished; nil: none
-	evaluationTime    time.Duration   // of the last measured evaluation
-	unmeasured        int             // number of evaluations that are not measured from now on
-	history.History
+// place is one metric of a context, with its history.
+type place struct {
+	id             pdu.PMID
+	state          reload.ServedState // its Served is nil if the PMID is no definition, or the snapshot is released
+	depth          int                // number of samples that the metric is computed from
+	fetchedBefore  bool               // used for metrics made of constants alone: see constantHistory
+	cursor         *cursor            // shared by all lists of the context; nil: no per-client window was read
+	value          *derived.Vector    // the value in the fetch that is not finished; nil: none
+	evaluationTime time.Duration      // of the last measured evaluation
+	unmeasured     int                // number of evaluations that are not measured from now on
+	history        history.History
 }
 
 // cursor is the position of a context in the ticks of a metric with per-client windows.
 type cursor struct {
 	window.Cursor
-	entries int // number of entries that share it
+	places int // number of places that share it
 }
 
 // contexts has all contexts that fetch. It belongs to the request loop.
@@ -96,7 +96,7 @@ type contexts struct {
 	maxCount    int // bounds the number of contexts
 	maxBytes    int // bounds sampleBytes
 	seed        maphash.Seed
-	entries     int // number of entries in all contexts
+	places      int // number of places in all contexts
 	sampleBytes history.SampleBytes
 	byKey       map[contextKey]*clientContext
 	ofClient    map[pmda.Client]*holder
@@ -133,7 +133,7 @@ func (cs *contexts) find(s *reload.Snapshot, req *pmda.FetchRequest) *clientCont
 	c.fetchedAt, c.expectedUntil, c.anyExpectedUntil = req.Arrived, c.nextExpectedUntil(req.Arrived), time.Time{}
 	cs.adopt(c, s, req.PMIDs)
 	cs.makeRoom(c, func() bool { return len(cs.byKey) > cs.maxCount }, (*holder).countContexts)
-	cs.makeRoom(c, func() bool { return cs.entries > maxEntries }, (*holder).countEntries)
+	cs.makeRoom(c, func() bool { return cs.places > maxPlaces }, (*holder).countPlaces)
 	cs.releaseOutdated(s)
 	return c
 }
@@ -174,9 +174,9 @@ func (cs *contexts) evict(c *clientContext) {
 
 func (h *holder) countContexts() int { return len(h.contexts) }
 
-func (h *holder) countEntries() (n int) {
+func (h *holder) countPlaces() (n int) {
 	for _, c := range h.contexts {
-		n += len(c.entries)
+		n += len(c.places)
 	}
 	return n
 }
@@ -186,8 +186,8 @@ func (h *holder) countBytes() (n int) {
 	seen := make(map[*operand.Sample]struct{})
 	for _, c := range h.contexts {
 		var last []*operand.Sample // most metrics have the same samples as the one before
-		for i := range c.entries {
-			if samples := c.entries[i].Samples; !slices.Equal(samples, last) {
+		for i := range c.places {
+			if samples := c.places[i].history.Samples; !slices.Equal(samples, last) {
 				last = samples
 				for _, sample := range samples {
 					if _, ok := seen[sample]; !ok {
@@ -229,8 +229,8 @@ func (cs *contexts) releaseOutdated(s *reload.Snapshot) {
 // releaseSnapshot drops the references to the snapshot. The histories stay.
 func (c *clientContext) releaseSnapshot() {
 	c.snapshot = nil
-	for i := range c.entries {
-		c.entries[i].Entry, c.entries[i].Usage, c.entries[i].Why = nil, nil, nil
+	for i := range c.places {
+		c.places[i].state.Served, c.places[i].state.Usage, c.places[i].state.Why = nil, nil, nil
 	}
 }
 
@@ -255,58 +255,58 @@ func (cs *contexts) adopt(c *clientContext, s *reload.Snapshot, list []pdu.PMID)
 	if c.snapshot == s {
 		return
 	}
-	cs.addEntries(c, s, list)
+	cs.addPlaces(c, s, list)
 	c.snapshot = s
 	c.series = nil
-	for i := range c.entries {
-		e := &c.entries[i]
-		oldSeries := e.Series
-		e.EntryState = reload.EntryState{}
-		if m := s.EntryState(e.id); m != nil {
-			e.EntryState, e.depth = *m, m.OlderSamples+1
+	for i := range c.places {
+		p := &c.places[i]
+		oldSeries := p.state.Series
+		p.state = reload.ServedState{}
+		if m := s.ServedState(p.id); m != nil {
+			p.state, p.depth = *m, m.Served.OlderSamples+1
 		}
-		if e.Series != oldSeries {
-			cs.sampleBytes.Drop(e.Samples...)
-			e.Samples = nil
+		if p.state.Series != oldSeries {
+			cs.sampleBytes.Drop(p.history.Samples...)
+			p.history.Samples = nil
 		}
-		if e.Series != nil {
-			c.series = append(c.series, e.Series)
+		if p.state.Series != nil {
+			c.series = append(c.series, p.state.Series)
 		}
 	}
 }
 
-// addEntries adds the PMIDs of the list that are new definitions. Other PMIDs cost no memory, however many a client
+// addPlaces adds the PMIDs of the list that are new definitions. Other PMIDs cost no memory, however many a client
 // requests.
-func (cs *contexts) addEntries(c *clientContext, s *reload.Snapshot, list []pdu.PMID) {
-	present := c.entries
-	all := make([]entry, 0, len(present))
+func (cs *contexts) addPlaces(c *clientContext, s *reload.Snapshot, list []pdu.PMID) {
+	present := c.places
+	all := make([]place, 0, len(present))
 	for _, id := range list {
 		switch {
 		case len(present) > 0 && present[0].id == id:
 			all, present = append(all, present[0]), present[1:]
-		case s.EntryState(id) != nil:
-			all = append(all, entry{id: id})
+		case s.ServedState(id) != nil:
+			all = append(all, place{id: id})
 		}
 	}
-	cs.entries += len(all) - len(c.entries)
-	c.entries = all
+	cs.places += len(all) - len(c.places)
+	c.places = all
 }
 
 // remove removes a context, and the cursors that no other list of it shares.
 func (cs *contexts) remove(c *clientContext) {
 	cs.upstream.Unplan(&c.timer)
-	for i := range c.entries {
-		e := &c.entries[i]
-		cs.sampleBytes.Drop(e.Samples...)
-		if e.cursor == nil {
+	for i := range c.places {
+		p := &c.places[i]
+		cs.sampleBytes.Drop(p.history.Samples...)
+		if p.cursor == nil {
 			continue
 		}
-		if e.cursor.entries--; e.cursor.entries == 0 {
-			delete(cs.cursors, cursorKey{c.key.client, c.key.context, e.id})
+		if p.cursor.places--; p.cursor.places == 0 {
+			delete(cs.cursors, cursorKey{c.key.client, c.key.context, p.id})
 			cs.readersOf = nil
 		}
 	}
-	cs.entries -= len(c.entries)
+	cs.places -= len(c.places)
 	cs.figures.Contexts.Add(-1)
 	delete(cs.byKey, c.key)
 	c.holder.contexts = without(c.holder.contexts, c)
@@ -327,22 +327,22 @@ func (cs *contexts) removeClient(c pmda.Client) {
 }
 
 // startsAgain reports whether a metric with per-client windows has no cursor, and may have lost one.
-func (cs *contexts) startsAgain(c *clientContext, e *entry) bool {
-	return c.holder.evicted && len(e.PerClientWindows) > 0 && e.cursor == nil &&
-		cs.cursors[cursorKey{c.key.client, c.key.context, e.id}] == nil
+func (cs *contexts) startsAgain(c *clientContext, p *place) bool {
+	return c.holder.evicted && len(p.state.PerClientWindows) > 0 && p.cursor == nil &&
+		cs.cursors[cursorKey{c.key.client, c.key.context, p.id}] == nil
 }
 
 // cursorOf returns the cursor of a metric with per-client windows. All lists of the context share it.
-func (cs *contexts) cursorOf(c *clientContext, e *entry) *cursor {
-	if e.cursor == nil {
-		key := cursorKey{c.key.client, c.key.context, e.id}
-		if e.cursor = cs.cursors[key]; e.cursor == nil {
-			e.cursor = &cursor{}
-			cs.cursors[key] = e.cursor
+func (cs *contexts) cursorOf(c *clientContext, p *place) *cursor {
+	if p.cursor == nil {
+		key := cursorKey{c.key.client, c.key.context, p.id}
+		if p.cursor = cs.cursors[key]; p.cursor == nil {
+			p.cursor = &cursor{}
+			cs.cursors[key] = p.cursor
 		}
-		e.cursor.entries++
+		p.cursor.places++
 	}
-	return e.cursor
+	return p.cursor
 }
 
 // updateReaders tells the per-client windows of the newest snapshot about all cursors: once in each of their states,

@@ -58,7 +58,7 @@ func (b *bench) serve(c served.Config) {
 	b.agent.upstream.RetainNext(false, snap.Series...)
 }
 
-func (b *bench) metric(name string) *reload.EntryState { return b.site.metric(name) }
+func (b *bench) metric(name string) *reload.ServedState { return b.site.metric(name) }
 
 // pass moves the clock.
 func (b *bench) pass(d time.Duration) { b.now = b.now.Add(d) }
@@ -85,7 +85,7 @@ func (b *bench) fetch(c pmda.Client, ctx pdu.ContextID, names ...string) []pdu.V
 	b.tb.Helper()
 	req := pmda.FetchRequest{Client: c, Context: ctx, Profile: &pdu.Profile{}, Arrived: b.now}
 	for _, name := range names {
-		req.PMIDs = append(req.PMIDs, b.metric(name).ID)
+		req.PMIDs = append(req.PMIDs, b.metric(name).Served.ID)
 	}
 	return b.fetchRequest(&req)
 }
@@ -102,14 +102,14 @@ func (b *bench) fetchRequest(req *pmda.FetchRequest) []pdu.ValueSet {
 }
 
 // number returns the value of the first set, as text: "12", "no value" or an error.
-func number(m *reload.EntryState, set pdu.ValueSet) string {
+func number(m *reload.ServedState, set pdu.ValueSet) string {
 	switch {
 	case set.Code < 0:
 		return set.Code.Error()
 	case len(set.Values) == 0:
 		return "no value"
 	}
-	return fmt.Sprint(m.Desc.Type.Float64(set.Values[0].Bits))
+	return fmt.Sprint(m.Served.Desc.Type.Float64(set.Values[0].Bits))
 }
 
 // value fetches one metric.
@@ -188,7 +188,7 @@ func TestHistoryEndsWithTheClient(t *testing.T) {
 	b.fetch(1, 0, "d")
 	b.fetch(1, 1, "d")
 	first := b.agent.contexts.find(
-		b.agent.snapshot.Load(), &pmda.FetchRequest{Client: 1, PMIDs: []pdu.PMID{b.metric("d").ID}},
+		b.agent.snapshot.Load(), &pmda.FetchRequest{Client: 1, PMIDs: []pdu.PMID{b.metric("d").Served.ID}},
 	)
 	assert.True(t, first.timer.Active())
 	b.fetch(2, 0, "d")
@@ -204,7 +204,7 @@ func TestHistoryEndsWithTheClient(t *testing.T) {
 	b.agent.EndContext(77) // a client that never asked for anything
 	assert.Empty(t, b.agent.contexts.byKey)
 	assert.Empty(t, b.agent.contexts.ofClient)
-	assert.Zero(t, b.agent.contexts.entries)
+	assert.Zero(t, b.agent.contexts.places)
 }
 
 // The first fetch of a context continues from the retained samples, whatever else was sampled.
@@ -382,7 +382,7 @@ func TestSampleFromBeforePMCDWasBusy(t *testing.T) {
 	b.sample(42, "c")
 	b.agent.upstream.Newest(nil, []*upstream.Series{b.metric("c").Series})[0].BlockedBefore = time.Minute
 	b.pass(4 * time.Second)
-	req := &pmda.FetchRequest{PMIDs: []pdu.PMID{b.metric("c").ID}, Arrived: b.now}
+	req := &pmda.FetchRequest{PMIDs: []pdu.PMID{b.metric("c").Served.ID}, Arrived: b.now}
 	for _, row := range []struct {
 		name  string
 		since time.Duration
@@ -395,8 +395,8 @@ func TestSampleFromBeforePMCDWasBusy(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			c := b.agent.contexts.find(b.agent.snapshot.Load(), req)
 			b.agent.takeSamples(&fetch{arrived: req.Arrived, context: c, blockedTotal: time.Minute + row.since})
-			assert.Equal(t, row.stale, c.entries[0].Stale)
-			assert.True(t, c.entries[0].Missed, "a newer one is requested all the same")
+			assert.Equal(t, row.stale, c.places[0].history.Stale)
+			assert.True(t, c.places[0].history.Missed, "a newer one is requested all the same")
 		})
 	}
 }
@@ -467,10 +467,10 @@ func TestAgesOfSamples(t *testing.T) {
 func TestReloadKeepsHistory(t *testing.T) {
 	b := newBench(t, conf("d = delta(up.count)", "gone = up.load"), withoutWarmStart)
 	b.sample(100, "d")
-	gone := b.metric("gone").ID
+	gone := b.metric("gone").Served.ID
 	req := func() *pmda.FetchRequest {
 		return &pmda.FetchRequest{
-			Client: 1, Profile: &pdu.Profile{}, Arrived: b.now, PMIDs: []pdu.PMID{b.metric("d").ID, gone},
+			Client: 1, Profile: &pdu.Profile{}, Arrived: b.now, PMIDs: []pdu.PMID{b.metric("d").Served.ID, gone},
 		}
 	}
 	b.fetchRequest(req())
@@ -524,14 +524,14 @@ func TestContextsAreBounded(t *testing.T) {
 	})
 	t.Run("in metrics", func(t *testing.T) {
 		b := newBench(t, conf("d = up.count"))
-		all := slices.Repeat([]pdu.PMID{b.metric("d").ID}, maxEntries+1)
-		req := &pmda.FetchRequest{Profile: &pdu.Profile{}, PMIDs: all[:maxEntries/4]}
+		all := slices.Repeat([]pdu.PMID{b.metric("d").Served.ID}, maxPlaces+1)
+		req := &pmda.FetchRequest{Profile: &pdu.Profile{}, PMIDs: all[:maxPlaces/4]}
 		for i := range 6 {
 			b.pass(time.Second)
 			req.Arrived, req.Client = b.now, pmda.Client(i)
 			var w pdu.ResultWriter
 			require.NoError(t, b.agent.Fetch(req, &w))
-			assert.LessOrEqual(t, b.agent.contexts.entries, maxEntries)
+			assert.LessOrEqual(t, b.agent.contexts.places, maxPlaces)
 		}
 		assert.Len(t, b.agent.contexts.byKey, 4)
 		req.PMIDs = all
@@ -542,7 +542,7 @@ func TestContextsAreBounded(t *testing.T) {
 		b.pass(time.Second)
 		b.fetch(1, 0, "d")
 		assert.Len(t, b.agent.contexts.byKey, 1)
-		assert.Equal(t, 1, b.agent.contexts.entries)
+		assert.Equal(t, 1, b.agent.contexts.places)
 	})
 	t.Run("in bytes", func(t *testing.T) {
 		const most = 1000
@@ -577,7 +577,7 @@ func TestIdleContextsReleaseSnapshots(t *testing.T) {
 	s := newSite(t)
 	cs := newContexts(newBench(t, served.Config{}).agent.upstream, &control.Figures{})
 	old := s.serve(conf("a = up.load", "b = delta(up.count)"))
-	ids := []pdu.PMID{s.metric("a").ID, s.metric("b").ID}
+	ids := []pdu.PMID{s.metric("a").Served.ID, s.metric("b").Served.ID}
 	fetch := func(snap *reload.Snapshot, c pmda.Client) *clientContext {
 		return cs.find(snap, &pmda.FetchRequest{Client: c, PMIDs: ids, Profile: &pdu.Profile{}})
 	}
@@ -586,19 +586,19 @@ func TestIdleContextsReleaseSnapshots(t *testing.T) {
 	for i := range all {
 		all[i] = fetch(old, pmda.Client(i))
 	}
-	was := all[0].entries[1].Series
+	was := all[0].places[1].state.Series
 	now := s.serve(conf("a = up.load + 1", "b = delta(up.count)"))
 	for range idle/releasesPerFetch + 1 {
 		fetch(now, idle)
 	}
 	for _, c := range all {
 		assert.Nil(t, c.snapshot)
-		assert.Nil(t, c.entries[0].Entry)
+		assert.Nil(t, c.places[0].state.Served)
 	}
 	again := fetch(now, 0)
 	assert.Same(t, now, again.snapshot)
-	assert.Same(t, s.metric("a").Entry, again.entries[0].Entry)
-	assert.Same(t, was, again.entries[1].Series, "its history goes on")
+	assert.Same(t, s.metric("a").Served, again.places[0].state.Served)
+	assert.Same(t, was, again.places[1].state.Series, "its history goes on")
 }
 
 // Constants do not change: their delta() and rate() are 0, as in libpcp from the second fetch on.

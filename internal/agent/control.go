@@ -30,7 +30,7 @@ func (a *Agent) Figures() *control.Figures { return &a.figures }
 
 // controlDefinitions yields the definitions for derived.control.definition.*.
 func (a *Agent) controlDefinitions(yield func(*control.Definition) bool) {
-	var m *reload.EntryState
+	var m *reload.ServedState
 	snap := a.snapshot.Load()
 	d := control.Definition{
 		Sampled: func() (at time.Time) {
@@ -38,7 +38,7 @@ func (a *Agent) controlDefinitions(yield func(*control.Definition) bool) {
 				return at
 			}
 			at = a.upstream.LastSampled(m.Series)
-			for _, i := range m.Derived.Needs().Windows {
+			for _, i := range m.Served.Derived.Needs().Windows {
 				if of := a.upstream.LastSampled(snap.Windows[i]); of.After(at) {
 					at = of
 				}
@@ -48,14 +48,14 @@ func (a *Agent) controlDefinitions(yield func(*control.Definition) bool) {
 		Problem: func() string { return a.problem(snap, m) },
 	}
 	windows := snap.Published.Latest()
-	for i := range snap.EntryStates {
-		m = &snap.EntryStates[i]
-		d.Instance, d.PMID = pdu.Instance{ID: m.Inst, Name: m.Def.Name}, m.ID
-		d.State, d.Text = string(m.State), m.Def.PublicText()
+	for i := range snap.ServedStates {
+		m = &snap.ServedStates[i]
+		d.Instance, d.PMID = pdu.Instance{ID: m.Served.Inst, Name: m.Served.Def.Name}, m.Served.ID
+		d.State, d.Text = string(m.Served.State), m.Served.Def.PublicText()
 		d.Fetched, d.Values = m.Usage.Fetched, m.Usage.Values
 		d.Time, d.Memory = m.Usage.Time+time.Duration(m.Usage.WindowTime.Load()), 0
-		if m.Derived != nil {
-			for _, i := range m.Derived.Needs().Windows {
+		if m.Served.Derived != nil {
+			for _, i := range m.Served.Derived.Needs().Windows {
 				d.Memory += windows.Bytes(i)
 			}
 		}
@@ -66,26 +66,26 @@ func (a *Agent) controlDefinitions(yield func(*control.Definition) bool) {
 }
 
 // problem says why a metric is not served as it is written, or why it has no values now.
-func (a *Agent) problem(snap *reload.Snapshot, m *reload.EntryState) string {
-	if m.Problem != "" || m.Series == nil {
-		return m.Problem
+func (a *Agent) problem(snap *reload.Snapshot, m *reload.ServedState) string {
+	if m.Served.Problem != "" || m.Series == nil {
+		return m.Served.Problem
 	}
 	text := a.missing(snap, m)
-	if text != "" && m.Def.Secret {
+	if text != "" && m.Served.Def.Secret {
 		return "it needs something that is not shown: not everyone can read its file"
 	}
 	return text
 }
 
 // missing says why a metric with known operands has no values now.
-func (a *Agent) missing(snap *reload.Snapshot, m *reload.EntryState) string {
-	if text := a.names.Problem(m.Derived); text != "" {
+func (a *Agent) missing(snap *reload.Snapshot, m *reload.ServedState) string {
+	if text := a.names.Problem(m.Served.Derived); text != "" {
 		return text
 	}
-	if text := a.missingOf(snap, m, m.Operands, m.Series); text != "" {
+	if text := a.missingOf(snap, m, m.Served.Operands, m.Series); text != "" {
 		return text
 	}
-	for _, i := range m.Derived.Needs().Windows {
+	for _, i := range m.Served.Derived.Needs().Windows {
 		if text := a.missingOf(snap, m, snap.Snapshot.Windows[i], snap.Windows[i]); text != "" {
 			return text
 		}
@@ -93,7 +93,7 @@ func (a *Agent) missing(snap *reload.Snapshot, m *reload.EntryState) string {
 			return fmt.Sprintf("with its functions over time the agent would keep more than %d values", window.MaxValues)
 		}
 	}
-	if *m.Why != "" && m.Protected {
+	if *m.Why != "" && m.Served.Protected {
 		return "its instances, whose names are protected, are no buckets of a histogram"
 	}
 	return *m.Why
@@ -101,11 +101,11 @@ func (a *Agent) missing(snap *reload.Snapshot, m *reload.EntryState) string {
 
 // missingOf says why a metric has no values of some operands, which are sampled together.
 func (a *Agent) missingOf(
-	snap *reload.Snapshot, m *reload.EntryState, operands *served.OperandSet, s *upstream.Series,
+	snap *reload.Snapshot, m *reload.ServedState, operands *served.OperandSet, s *upstream.Series,
 ) string {
 	newest, resting := a.upstream.State(s, a.options.Now())
 	if newest != nil {
-		lack := snap.OperandError(m.Entry, operands, func(id pdu.PMID) pdu.Code { return newest.Values(id, new(int32)).Code })
+		lack := snap.OperandError(m.Served, operands, func(id pdu.PMID) pdu.Code { return newest.Values(id, new(int32)).Code })
 		if lack != "" {
 			return lack
 		}

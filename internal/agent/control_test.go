@@ -41,7 +41,7 @@ func TestProblemOfADefinition(t *testing.T) {
 	b.serve(conf("a = up.count", "b = derived.a"))
 	fails(pdu.ErrNoAgent)
 	assert.Equal(t, "operand of a definition that it uses: "+pdu.ErrNoAgent.Error(), shown()["b"], "which may be secret")
-	b.metric("b").Def.Secret = true
+	b.metric("b").Served.Def.Secret = true
 	assert.Equal(t, "it needs something that is not shown: not everyone can read its file", shown()["b"])
 }
 

@@ -183,14 +183,14 @@ func TestEditedAverage(t *testing.T) {
 	b.agent.sampler.RunDue(b.now) // wakeRun
 	b.tick(1)
 	assert.Equal(t, "1", read())
-	id := b.metric("m").ID
+	id := b.metric("m").Served.ID
 	for range 40 {
 		b.tick(1)
 	}
 	b.serve(
 		conf("m = sum_sample(instant(up.count)) / sum_sample(2 * instant(up.count))", "u = sum_sample(instant(up.count))"),
 	)
-	require.Equal(t, id, b.metric("m").ID)
+	require.Equal(t, id, b.metric("m").Served.ID)
 	for range 5 {
 		b.tick(1)
 	}
@@ -207,9 +207,9 @@ func TestEditedToWindowOfAnother(t *testing.T) {
 	b.tick(7)
 	b.value(2, 0, "u")
 	assert.Equal(t, "7", read())
-	id := b.metric("m").ID
+	id := b.metric("m").Served.ID
 	b.serve(conf("m = last_sample(instant(up.count)) / 1", "u = last_sample(instant(up.count))"))
-	require.Equal(t, id, b.metric("m").ID)
+	require.Equal(t, id, b.metric("m").Served.ID)
 	assert.Equal(t, "7", read())
 	assert.Equal(t, "7", read(), "the same again")
 	b.tick(8)

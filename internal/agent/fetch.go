@@ -68,11 +68,11 @@ func (a *Agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 		a.takeSamples(f)
 		a.contexts.limitBytes(f.context)
 	}
-	entries := f.context.entries
+	places := f.context.places
 	for _, id := range req.PMIDs {
-		if len(entries) > 0 && entries[0].id == id {
-			a.serveMetric(f, &entries[0])
-			entries = entries[1:]
+		if len(places) > 0 && places[0].id == id {
+			a.serveMetric(f, &places[0])
+			places = places[1:]
 		} else {
 			a.serveOther(f, id)
 		}
@@ -113,26 +113,26 @@ func (a *Agent) takeSamples(f *fetch) {
 	newest := f.newest
 	var last *operand.Sample       // most series have the same one
 	var age, allowed time.Duration // of last
-	for i := range c.entries {
-		e := &c.entries[i]
-		if e.Series == nil {
+	for i := range c.places {
+		p := &c.places[i]
+		if p.state.Series == nil {
 			continue
 		}
 		sample := newest[0]
 		newest = newest[1:]
-		if listed := f.listed[e.Series]; listed != nil {
+		if listed := f.listed[p.state.Series]; listed != nil {
 			sample, last, age, allowed = listed, listed, f.arrived.Sub(listed.Taken), freshness.NeverServed
 		}
 		if sample != nil && sample != last {
 			last, age = sample, f.arrived.Sub(sample.Taken)
 			allowed = maxAge + f.blockedTotal - sample.BlockedBefore // while pmcd was blocked, no newer one was possible
 		}
-		f.needsOlder = f.needsOlder || e.depth > 1
-		if e.Advance(sample, e.depth, age, allowed, &a.contexts.sampleBytes) && !c.holder.evicted {
-			a.backfill(&e.History, e.depth, e.Series)
+		f.needsOlder = f.needsOlder || p.depth > 1
+		if p.history.Advance(sample, p.depth, age, allowed, &a.contexts.sampleBytes) && !c.holder.evicted {
+			a.backfill(&p.history, p.depth, p.state.Series)
 		}
-		if e.Missed {
-			f.wanted = append(f.wanted, e.Series)
+		if p.history.Missed {
+			f.wanted = append(f.wanted, p.state.Series)
 		}
 	}
 	clear(f.newest) // the histories hold the samples that are needed
@@ -149,31 +149,31 @@ func (a *Agent) backfill(h *history.History, depth int, series *upstream.Series)
 }
 
 // serveMetric writes the value set of one metric.
-func (a *Agent) serveMetric(f *fetch, e *entry) {
-	m := &e.EntryState
+func (a *Agent) serveMetric(f *fetch, p *place) {
+	m := &p.state
 	switch {
-	case m.Entry == nil:
-		a.serveOther(f, e.id)
-	case m.Derived == nil:
-		f.reply.Fail(e.id, m.Code())
-	case m.Protected && !f.client.authenticated:
-		f.reply.Fail(e.id, pdu.ErrPermission)
+	case m.Served == nil:
+		a.serveOther(f, p.id)
+	case m.Served.Derived == nil:
+		f.reply.Fail(p.id, m.Served.Code())
+	case m.Served.Protected && !f.client.authenticated:
+		f.reply.Fail(p.id, pdu.ErrPermission)
 	case f.client.container: // the samples are those of the host
-		f.reply.Fail(e.id, pdu.ErrNoContainer)
-	case a.contexts.startsAgain(f.context, e):
-		a.windowResults(f, e) // from here on
-		f.reply.Fail(e.id, 0)
-	case e.Series.Constant(): // made of constants, and of functions over time
-		a.writeValues(f, e, a.evaluateEntry(f, e, f.inputs(a.constantHistory(e), a.windowResults(f, e))))
-	case e.Stale:
-		a.extendCursor(f, e)
+		f.reply.Fail(p.id, pdu.ErrNoContainer)
+	case a.contexts.startsAgain(f.context, p):
+		a.windowResults(f, p) // from here on
+		f.reply.Fail(p.id, 0)
+	case p.state.Series.Constant(): // made of constants, and of functions over time
+		a.writeValues(f, p, a.evaluatePlace(f, p, f.inputs(a.constantHistory(p), a.windowResults(f, p))))
+	case p.history.Stale:
+		a.extendCursor(f, p)
 		a.figures.Stale.Add(1)
-		f.reply.Fail(e.id, pdu.ErrAgain)
-	case e.Unchanged && m.Derived.Needs().HasDelta: // the same delta() twice would count the change twice
-		a.extendCursor(f, e)
-		f.reply.Fail(e.id, 0)
+		f.reply.Fail(p.id, pdu.ErrAgain)
+	case p.history.Unchanged && m.Served.Derived.Needs().HasDelta: // the same delta() twice would count the change twice
+		a.extendCursor(f, p)
+		f.reply.Fail(p.id, 0)
 	default:
-		a.writeValues(f, e, a.evaluateEntry(f, e, f.inputs(e.Samples, a.windowResults(f, e))))
+		a.writeValues(f, p, a.evaluatePlace(f, p, f.inputs(p.history.Samples, a.windowResults(f, p))))
 	}
 }
 
@@ -191,9 +191,9 @@ func (a *Agent) serveOther(f *fetch, id pdu.PMID) {
 
 // constantHistory returns the history of a metric made of constants alone: always the same sample. With Interval 0 a
 // first fetch has no older samples, as for other metrics.
-func (a *Agent) constantHistory(e *entry) []*operand.Sample {
-	first := !e.fetchedBefore
-	e.fetchedBefore = true
+func (a *Agent) constantHistory(p *place) []*operand.Sample {
+	first := !p.fetchedBefore
+	p.fetchedBefore = true
 	if first && a.options.Interval == 0 {
 		return a.constantSamples[:1]
 	}
@@ -202,15 +202,15 @@ func (a *Agent) constantHistory(e *entry) []*operand.Sample {
 
 // windowResults returns the results of functions over time for a metric. If it has per-client windows, their results
 // cover the time since the client's last fetch of the metric, and the cursor moves on.
-func (a *Agent) windowResults(f *fetch, e *entry) *derived.Results {
+func (a *Agent) windowResults(f *fetch, p *place) *derived.Results {
 	switch {
 	case f.windows == nil:
 		return nil
-	case len(e.PerClientWindows) == 0:
+	case len(p.state.PerClientWindows) == 0:
 		return f.windows.Results
 	}
 	results, isFirst := a.windows.Read(
-		f.windows, &a.contexts.cursorOf(f.context, e).Cursor, e.PerClientWindows, f.arrived,
+		f.windows, &a.contexts.cursorOf(f.context, p).Cursor, p.state.PerClientWindows, f.arrived,
 		a.contexts.expectedUntil(f.context))
 	f.firstRead = f.firstRead || isFirst
 	return results
@@ -218,9 +218,9 @@ func (a *Agent) windowResults(f *fetch, e *entry) *derived.Results {
 
 // extendCursor keeps the cursor of a metric whose values cannot be served now, so that the client's next fetch goes
 // on where its last one ended.
-func (a *Agent) extendCursor(f *fetch, e *entry) {
-	if e.cursor != nil {
-		e.cursor.Extend(a.contexts.expectedUntil(f.context))
+func (a *Agent) extendCursor(f *fetch, p *place) {
+	if p.cursor != nil {
+		p.cursor.Extend(a.contexts.expectedUntil(f.context))
 	}
 }
 
@@ -237,38 +237,38 @@ const (
 	unmeasuredEvaluations = 32
 )
 
-// evaluateEntry computes a metric, and sets how long an evaluation takes. Most take no longer than reading the clock, so
+// evaluatePlace computes a metric, and sets how long an evaluation takes. Most take no longer than reading the clock, so
 // the time of one counts also for those that follow.
-func (a *Agent) evaluateEntry(f *fetch, e *entry, in history.Inputs) *derived.Vector {
-	if e.unmeasured > 0 {
-		e.unmeasured--
-		return a.evaluate(f.snapshot, &e.EntryState, in)
+func (a *Agent) evaluatePlace(f *fetch, p *place, in history.Inputs) *derived.Vector {
+	if p.unmeasured > 0 {
+		p.unmeasured--
+		return a.evaluate(f.snapshot, &p.state, in)
 	}
 	start := a.options.Now()
-	v := a.evaluate(f.snapshot, &e.EntryState, in)
-	if e.evaluationTime = a.options.Now().Sub(start); e.evaluationTime < shortEvaluation {
-		e.unmeasured = unmeasuredEvaluations
+	v := a.evaluate(f.snapshot, &p.state, in)
+	if p.evaluationTime = a.options.Now().Sub(start); p.evaluationTime < shortEvaluation {
+		p.unmeasured = unmeasuredEvaluations
 	}
 	return v
 }
 
 // evaluate computes a metric.
-func (a *Agent) evaluate(snap *reload.Snapshot, m *reload.EntryState, in history.Inputs) *derived.Vector {
-	return a.evaluations.Value(m.Derived, snap.Set, in, &snap.PreparedEvaluation)
+func (a *Agent) evaluate(snap *reload.Snapshot, m *reload.ServedState, in history.Inputs) *derived.Vector {
+	return a.evaluations.Value(m.Served.Derived, snap.Set, in, &snap.PreparedEvaluation)
 }
 
 // writeValues writes the values of the instances that the profile selects.
-func (a *Agent) writeValues(f *fetch, e *entry, v *derived.Vector) {
-	m := e.EntryState
+func (a *Agent) writeValues(f *fetch, p *place, v *derived.Vector) {
+	m := p.state
 	if v.Code < 0 {
 		*m.Why = v.Why
-		f.reply.Fail(m.ID, v.Code)
+		f.reply.Fail(m.Served.ID, v.Code)
 		return
 	}
-	e.served = v
+	p.value = v
 	insts, bits, blobs := v.Insts.IDs(), v.Bits, v.Blobs
 	if insts != nil {
-		if sel := f.profile.Selects(m.Desc.InDom); !sel.All() {
+		if sel := f.profile.Selects(m.Served.Desc.InDom); !sel.All() {
 			insts, bits, blobs = f.selectedValues(v, sel)
 		}
 	}
@@ -278,13 +278,13 @@ func (a *Agent) writeValues(f *fetch, e *entry, v *derived.Vector) {
 	f.values += uint64(max(len(bits), len(blobs)))
 	switch {
 	case len(blobs) > 0:
-		f.reply.Strings(m.ID, m.Desc.Type, insts, blobs)
+		f.reply.Strings(m.Served.ID, m.Served.Desc.Type, insts, blobs)
 	case len(bits) == 0:
-		f.reply.Fail(m.ID, 0)
+		f.reply.Fail(m.Served.ID, 0)
 	case insts == nil:
-		f.reply.Number(m.ID, m.Desc.Type, bits[0])
+		f.reply.Number(m.Served.ID, m.Served.Desc.Type, bits[0])
 	default:
-		f.reply.Numbers(m.ID, m.Desc.Type, insts, bits)
+		f.reply.Numbers(m.Served.ID, m.Served.Desc.Type, insts, bits)
 	}
 }
 
@@ -367,19 +367,19 @@ func (a *Agent) countServed(c *clientContext) {
 		}
 		sample, metrics = next, 0
 	}
-	for i := range c.entries {
-		e := &c.entries[i]
-		if e.served == nil {
+	for i := range c.places {
+		p := &c.places[i]
+		if p.value == nil {
 			continue
 		}
-		e.Usage.Fetched, e.Usage.Values, e.served = c.fetchedAt, e.served.Len(), nil
-		*e.Why = ""
-		e.Usage.Time += e.evaluationTime
-		if len(e.Samples) == 0 { // made of constants alone
+		p.state.Usage.Fetched, p.state.Usage.Values, p.value = c.fetchedAt, p.value.Len(), nil
+		*p.state.Why = ""
+		p.state.Usage.Time += p.evaluationTime
+		if len(p.history.Samples) == 0 { // made of constants alone
 			continue
 		}
-		if e.Samples[0] != sample {
-			record(e.Samples[0])
+		if p.history.Samples[0] != sample {
+			record(p.history.Samples[0])
 		}
 		metrics++
 	}

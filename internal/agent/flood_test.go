@@ -56,7 +56,7 @@ func TestFloods(t *testing.T) {
 		},
 		"PMIDs of no metrics": func(t *testing.T, b *bench) {
 			t.Helper()
-			entries := b.agent.contexts.entries
+			places := b.agent.contexts.places
 			for range 80 {
 				list := make([]pdu.PMID, 16_000)
 				for i := range list {
@@ -71,16 +71,16 @@ func TestFloods(t *testing.T) {
 					}
 				}
 			}
-			assert.Equal(t, entries, b.agent.contexts.entries, "nothing of them is kept")
+			assert.Equal(t, places, b.agent.contexts.places, "nothing of them is kept")
 		},
 		"long lists": func(t *testing.T, b *bench) {
 			t.Helper()
-			for n := range maxEntries/16_000 + 10 {
-				list := slices.Repeat([]pdu.PMID{b.metric("a").ID}, 16_000+n)
+			for n := range maxPlaces/16_000 + 10 {
+				list := slices.Repeat([]pdu.PMID{b.metric("a").Served.ID}, 16_000+n)
 				b.pass(time.Millisecond)
 				b.fetchRequest(&pmda.FetchRequest{Client: flooder, PMIDs: list, Profile: &pdu.Profile{}, Arrived: b.now})
 			}
-			assert.LessOrEqual(t, b.agent.contexts.entries, maxEntries)
+			assert.LessOrEqual(t, b.agent.contexts.places, maxPlaces)
 		},
 		"bytes of samples": func(t *testing.T, b *bench) {
 			t.Helper()
@@ -165,7 +165,7 @@ func TestListWithNewDefinition(t *testing.T) {
 	fetch := func() (values []string) {
 		b.pass(time.Second)
 		for _, set := range b.fetchRequest(&pmda.FetchRequest{
-			Client: victim, PMIDs: []pdu.PMID{y.ID, x.ID}, Profile: &pdu.Profile{}, Arrived: b.now,
+			Client: victim, PMIDs: []pdu.PMID{y.Served.ID, x.Served.ID}, Profile: &pdu.Profile{}, Arrived: b.now,
 		}) {
 			values = append(values, number(x, set))
 		}
@@ -180,7 +180,7 @@ func TestListWithNewDefinition(t *testing.T) {
 	assert.Equal(t, []string{"no value", "7"}, fetch())
 	b.sample(110, "x", "y")
 	assert.Equal(t, []string{"3", "3"}, fetch())
-	assert.Equal(t, 2, b.agent.contexts.entries)
+	assert.Equal(t, 2, b.agent.contexts.places)
 	b.serve(conf("y = delta(up.count)"))
 	b.sample(115, "y")
 	assert.Equal(t, []string{"5", unknown}, fetch())

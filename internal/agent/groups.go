@@ -100,9 +100,9 @@ func (a *Agent) refreshGroups(c pmda.Client, d pdu.InDom) {
 		}
 		a.listings[c] = l
 	}
-	for i := range snap.EntryStates {
-		m := &snap.EntryStates[i]
-		if m.Derived == nil || m.Series == nil || !slices.Contains(m.Derived.Needs().Groups, d) {
+	for i := range snap.ServedStates {
+		m := &snap.ServedStates[i]
+		if m.Served.Derived == nil || m.Series == nil || !slices.Contains(m.Served.Derived.Needs().Groups, d) {
 			continue
 		}
 		if windows != nil {
@@ -117,7 +117,7 @@ func (a *Agent) refreshGroups(c pmda.Client, d pdu.InDom) {
 		if newest == nil {
 			continue
 		}
-		age, depth := now.Sub(newest.Taken), m.OlderSamples+1
+		age, depth := now.Sub(newest.Taken), m.Served.OlderSamples+1
 		var h history.History
 		if h.Advance(newest, depth, age, freshness.NeverServed, bytes) {
 			a.backfill(&h, depth, m.Series)

@@ -181,11 +181,11 @@ func (s *site) serve(c served.Config) *reload.Snapshot {
 }
 
 // metric finds a definition.
-func (s *site) metric(name string) *reload.EntryState {
+func (s *site) metric(name string) *reload.ServedState {
 	s.tb.Helper()
-	for i, m := range s.before.Entries {
+	for i, m := range s.before.Served {
 		if m.Def.Name == name {
-			return &s.before.EntryStates[i]
+			return &s.before.ServedStates[i]
 		}
 	}
 	require.Fail(s.tb, "no such definition", name)

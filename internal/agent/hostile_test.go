@@ -160,7 +160,7 @@ func pmcdExchanges(id pdu.PMID) []pdu.Message {
 // or Serve ends and says why. The agent still answers a new pmcd.
 func TestHostilePMCD(t *testing.T) {
 	b := newBench(t, conf("a = up.load"))
-	id := b.metric("a").ID
+	id := b.metric("a").Served.ID
 	creds := (&pdu.Creds{Version: pdu.ProtocolVersion}).Append(nil, 0)
 	sane := (&pdu.DescReq{PMID: id}).Append(nil, 9)
 	desc := pdu.Desc{PMID: id, Type: pdu.TypeDouble, InDom: pdu.NoInDom, Sem: pdu.SemInstant}
@@ -197,7 +197,7 @@ func TestHostilePMCD(t *testing.T) {
 // that request.
 func TestHostileWords(t *testing.T) {
 	b := newBench(t, conf("a = up.load"))
-	id := b.metric("a").ID
+	id := b.metric("a").Served.ID
 	creds := (&pdu.Creds{Version: pdu.ProtocolVersion}).Append(nil, 0)
 	for _, m := range pmcdExchanges(id) {
 		t.Run(m.Kind().String(), func(t *testing.T) {

@@ -234,7 +234,7 @@ func (m *machine) reload(variant byte) {
 		m.retain(1)
 		m.keep, m.asked = false, asked // newBench wants that
 	}
-	for _, found := range m.site.before.Entries {
+	for _, found := range m.site.before.Served {
 		m.ids[found.Def.Name] = found.ID
 	}
 }
@@ -291,7 +291,7 @@ func (m *machine) fetchAll(client pmda.Client, ctx pdu.ContextID, list byte) err
 }
 
 func (m *machine) judge(client pmda.Client, key, name string, set pdu.ValueSet) error {
-	metric := m.site.before.EntryState(set.PMID)
+	metric := m.site.before.ServedState(set.PMID)
 	if metric == nil {
 		delete(m.seen, key)
 		if len(set.Values) > 0 {
@@ -322,7 +322,7 @@ func (m *machine) judge(client pmda.Client, key, name string, set pdu.ValueSet) 
 	return m.judgeChange(client, key, name, metric, set)
 }
 
-func (m *machine) judgeBins(of *reload.EntryState, name string, set pdu.ValueSet) error {
+func (m *machine) judgeBins(of *reload.ServedState, name string, set pdu.ValueSet) error {
 	bins := 0
 	for _, v := range set.Values {
 		if v.Inst < 1 || v.Inst > 3 || bins>>(v.Inst-1)&1 != 0 {
@@ -333,7 +333,7 @@ func (m *machine) judgeBins(of *reload.EntryState, name string, set pdu.ValueSet
 		if name == "bin" {
 			want += float64(m.newest.count)
 		}
-		if got := v.TypeOr(of.Desc.Type).Float64(v.Bits); got != want {
+		if got := v.TypeOr(of.Served.Desc.Type).Float64(v.Bits); got != want {
 			return fmt.Errorf("instance %d is %v instead of %v", v.Inst, got, want)
 		}
 	}
@@ -344,7 +344,7 @@ func (m *machine) judgeBins(of *reload.EntryState, name string, set pdu.ValueSet
 }
 
 // judgeChange is the model of delta() and rate(): pmRegisterDerived(3), for each context on its own.
-func (m *machine) judgeChange(client pmda.Client, key, name string, of *reload.EntryState, set pdu.ValueSet) error {
+func (m *machine) judgeChange(client pmda.Client, key, name string, of *reload.ServedState, set pdu.ValueSet) error {
 	seen := m.seen[key]
 	if seen == nil {
 		seen = &recollection{client: client}
@@ -397,12 +397,12 @@ func (m *machine) none(set pdu.ValueSet) error {
 	return nil
 }
 
-func (m *machine) is(of *reload.EntryState, set pdu.ValueSet, want float64) error {
+func (m *machine) is(of *reload.ServedState, set pdu.ValueSet, want float64) error {
 	if len(set.Values) != 1 {
 		return fmt.Errorf("%d values, %w, instead of %v", len(set.Values), set.Code, want)
 	}
 	v := set.Values[0]
-	got := v.TypeOr(of.Desc.Type).Float64(v.Bits)
+	got := v.TypeOr(of.Served.Desc.Type).Float64(v.Bits)
 	if v.Inst != pdu.NoInst || math.Abs(got-want) > 1e-9*math.Abs(want) {
 		return fmt.Errorf("%v instead of %v", got, want)
 	}
@@ -425,7 +425,7 @@ func (m *machine) fetchControl(item byte) error {
 	for _, v := range sets[0].Values {
 		i := slices.IndexFunc(named, func(in pdu.Instance) bool { return in.ID == v.Inst })
 		if i < 0 || named[i].Name == "" {
-			return fmt.Errorf("instance %d of %s has no name, of %d definitions", v.Inst, id, len(all.EntryStates))
+			return fmt.Errorf("instance %d of %s has no name, of %d definitions", v.Inst, id, len(all.ServedStates))
 		}
 	}
 	return nil

@@ -18,7 +18,7 @@ func (a *Agent) Desc(_ pmda.Client, id pdu.PMID) (pdu.Desc, error) {
 		return desc, nil
 	}
 	snap := a.snapshot.Load()
-	m := snap.EntryState(id)
+	m := snap.ServedState(id)
 	if m == nil {
 		if desc, ok := snap.Retired[id]; ok {
 			return desc, nil
@@ -26,10 +26,10 @@ func (a *Agent) Desc(_ pmda.Client, id pdu.PMID) (pdu.Desc, error) {
 		return pdu.Desc{}, pdu.ErrPMID
 	}
 	a.sampleForLookup(m, time.Time{})
-	if !m.HasDesc {
-		return pdu.Desc{}, m.Code()
+	if !m.Served.HasDesc {
+		return pdu.Desc{}, m.Served.Code()
 	}
-	return m.Desc, nil
+	return m.Served.Desc, nil
 }
 
 // Instances implements pmda.Agent. Instance domains of operands belong to other agents: pmcd sends requests for them
@@ -53,12 +53,12 @@ func (a *Agent) Text(_ pmda.Client, ident uint32, t pdu.TextType) (string, error
 		}
 		return "", pdu.ErrText
 	}
-	m := a.snapshot.Load().EntryState(pdu.PMID(ident))
+	m := a.snapshot.Load().ServedState(pdu.PMID(ident))
 	if m == nil {
 		return "", pdu.ErrPMID
 	}
 	a.sampleForLookup(m, time.Time{})
-	return m.Text(t&pdu.TextOneLine != 0), nil
+	return m.Served.Text(t&pdu.TextOneLine != 0), nil
 }
 
 // Labels implements pmda.Labeler.
@@ -69,9 +69,9 @@ func (a *Agent) Labels(c pmda.Client, ident uint32, t pdu.LabelType, p *pdu.Prof
 	case pdu.LabelInstances:
 		return a.groupLabels(c, pdu.InDom(ident), p)
 	case pdu.LabelItem:
-		if m := a.snapshot.Load().EntryState(pdu.PMID(ident)); m != nil {
+		if m := a.snapshot.Load().ServedState(pdu.PMID(ident)); m != nil {
 			a.sampleForLookup(m, time.Time{})
-			return m.Labels(), nil
+			return m.Served.Labels(), nil
 		}
 	}
 	return nil, nil
@@ -82,7 +82,7 @@ func (a *Agent) Lookup(c pmda.Client, name string) (pdu.PMID, error) {
 	snap := a.snapshot.Load()
 	id, err := snap.Namespace.Lookup(c, name)
 	if err == nil {
-		if m := snap.EntryState(id); m != nil {
+		if m := snap.ServedState(id); m != nil {
 			a.sampleForLookup(m, a.client(c, a.options.Now()).lastFetch, a.recordLookup(c, m)...)
 		}
 	}
@@ -92,7 +92,7 @@ func (a *Agent) Lookup(c pmda.Client, name string) (pdu.PMID, error) {
 // Names implements pmda.Namer.
 func (a *Agent) Names(c pmda.Client, id pdu.PMID) ([]string, error) {
 	snap := a.snapshot.Load()
-	if m := snap.EntryState(id); m != nil {
+	if m := snap.ServedState(id); m != nil {
 		a.sampleForLookup(m, time.Time{})
 	}
 	return snap.Namespace.Names(c, id)
@@ -109,7 +109,7 @@ func (a *Agent) Traverse(c pmda.Client, name string) ([]string, error) {
 	snap := a.snapshot.Load()
 	var series []*upstream.Series
 	for m := range snap.Under(name) {
-		if s := snap.EntryStates[m.Index].Series; s != nil {
+		if s := snap.ServedStates[m.Index].Series; s != nil {
 			series = append(series, s)
 		}
 	}
@@ -123,8 +123,8 @@ func (a *Agent) Traverse(c pmda.Client, name string) ([]string, error) {
 // request is written before the reply, so pmcd serves it before the client's own fetch. Samples from before after are
 // not new enough. In a repeated look-up, recent has the series of the client's recent look-ups: an older sample is new
 // enough, and one request samples them all.
-func (a *Agent) sampleForLookup(m *reload.EntryState, after time.Time, recent ...*upstream.Series) {
-	if m.Derived == nil {
+func (a *Agent) sampleForLookup(m *reload.ServedState, after time.Time, recent ...*upstream.Series) {
+	if m.Served.Derived == nil {
 		a.reloader.RequestLookup()
 		return
 	}
@@ -144,7 +144,7 @@ func (a *Agent) sampleForLookup(m *reload.EntryState, after time.Time, recent ..
 // derived.control.debug switches debug messages in the log on or off.
 func (a *Agent) Store(c pmda.Client, sets []pdu.ValueSet) error {
 	for i := range sets {
-		if a.snapshot.Load().EntryState(sets[i].PMID) != nil {
+		if a.snapshot.Load().ServedState(sets[i].PMID) != nil {
 			return pdu.ErrPermission
 		}
 		if err := a.control.CheckStore(&sets[i]); err != nil {

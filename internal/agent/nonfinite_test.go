@@ -69,7 +69,7 @@ func TestNonFiniteValuesOfAProfile(t *testing.T) {
 		{pdu.TypeU64, []uint64{double(inf), double(nan), 0, 1}, []pdu.Inst{1, 2, 3}},
 		{pdu.TypeDouble, []uint64{double(nan), double(inf), double(inf), double(4)}, nil},
 	} {
-		e := &entry{EntryState: reload.EntryState{Entry: &served.Entry{Desc: pdu.Desc{Type: row.typ, InDom: binDom}}}}
+		e := &place{state: reload.ServedState{Served: &served.Served{Desc: pdu.Desc{Type: row.typ, InDom: binDom}}}}
 		v := &derived.Vector{Type: row.typ, Insts: derived.NewInstSet([]pdu.Inst{1, 2, 3, 4}), Bits: row.bits}
 		var w pdu.ResultWriter
 		f := &fetch{reply: &w, profile: &pdu.Profile{

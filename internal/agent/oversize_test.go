@@ -37,8 +37,8 @@ func (u *collector) addText(name string, item, bytes int) pdu.PMID {
 
 // newest returns the newest sample of a definition; nil: none.
 func (h *harness) newest(name string) *operand.Sample {
-	for _, m := range h.agent.snapshot.Load().EntryStates {
-		if m.Def.Name == name && m.Series != nil {
+	for _, m := range h.agent.snapshot.Load().ServedStates {
+		if m.Served.Def.Name == name && m.Series != nil {
 			return h.agent.upstream.Newest(nil, []*upstream.Series{m.Series})[0]
 		}
 	}
@@ -128,8 +128,8 @@ func TestOperandTooLongAmongMany(t *testing.T) {
 	)
 	h := start(t, up, conf(lines...), func(o *Options) { o.maxAnswer = 100_000 }).bound()
 	var ids []pdu.PMID
-	for _, m := range h.agent.snapshot.Load().EntryStates {
-		ids = append(ids, m.ID)
+	for _, m := range h.agent.snapshot.Load().ServedStates {
+		ids = append(ids, m.Served.ID)
 	}
 	await.Until(t, "values", func() bool {
 		values := 0

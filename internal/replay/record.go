@@ -31,7 +31,7 @@ type Recording struct {
 
 // Report says what has been written.
 type Report struct {
-	Metrics  []*served.Entry
+	Metrics  []*served.Served
 	LeftOut  []LeftOut
 	NewPMIDs []string // definitions whose PMIDs no agent has assigned
 	Records  int
@@ -99,7 +99,7 @@ func (r *Recording) Record(ctx context.Context) (*Report, error) {
 
 // recordedMetric is a metric to be written, with its PMID in the archive.
 type recordedMetric struct {
-	*served.Entry
+	*served.Served
 	id pdu.PMID
 }
 
@@ -109,7 +109,7 @@ func (r *Recording) chooseMetrics(
 	ctx context.Context, snapshot *served.Snapshot, unknown map[string]bool, report *Report,
 ) ([]recordedMetric, error) {
 	var all []recordedMetric
-	for _, m := range snapshot.Entries {
+	for _, m := range snapshot.Served {
 		if r.Wanted != nil && !r.Wanted(m.Def.Name) {
 			continue
 		}
@@ -197,7 +197,7 @@ func metadataText(d pdu.Desc) string {
 // groups makes the numbering of groups, which begins with the groups that In has.
 func (r *Recording) groups(ctx context.Context, snapshot *served.Snapshot, w *recorder) *derived.Groups {
 	theirs := make(map[pdu.InDom]pdu.InDom)
-	for _, m := range snapshot.Entries {
+	for _, m := range snapshot.Served {
 		if m.Derived == nil {
 			continue
 		}

@@ -30,13 +30,13 @@ type Input struct {
 // builder has the state of one Build.
 type builder struct {
 	Input
-	oldEntries map[string]*Entry            // of Before, by name of the definition
-	problems   map[string]problem           // by name of the definition: why the former definition is served
-	unreadable map[string]*Failure          // by name: definitions that cannot be read and were never served
-	descs      func() map[pdu.PMID]pdu.Desc // returns the descriptors of the operands
-	secret     map[string]bool              // names of definitions whose file not everyone can read
-	snapshot   *Snapshot
-	keyBuf     []byte // scratch space of operandSet
+	servedBefore map[string]*Served           // of Before, by name of the definition
+	problems     map[string]problem           // by name of the definition: why the former definition is served
+	unreadable   map[string]*Failure          // by name: definitions that cannot be read and were never served
+	descs        func() map[pdu.PMID]pdu.Desc // returns the descriptors of the operands
+	secret       map[string]bool              // names of definitions whose file not everyone can read
+	snapshot     *Snapshot
+	keyBuf       []byte // scratch space of operandSet
 }
 
 // problem says why the definition of the configuration is not served.
@@ -53,29 +53,29 @@ func Build(in Input) *Snapshot {
 	if in.Before == nil {
 		b.Before = &Snapshot{}
 	}
-	b.oldEntries = make(map[string]*Entry, len(b.Before.Entries))
-	for _, m := range b.Before.Entries {
-		b.oldEntries[m.Def.Name] = m
+	b.servedBefore = make(map[string]*Served, len(b.Before.Served))
+	for _, m := range b.Before.Served {
+		b.servedBefore[m.Def.Name] = m
 	}
 	defs := b.selectDefinitions()
 	set := b.bind(defs)
 	b.descs = sync.OnceValue(func() map[pdu.PMID]pdu.Desc { return descriptors(defs, in.Catalog) })
 	b.snapshot = &Snapshot{
 		Set: set, catalog: in.Catalog, LookedUp: in.Catalog != nil,
-		Files:   slices.Clone(in.Config.Files),
-		Entries: make([]*Entry, 0, len(defs)), ByID: make(map[pdu.PMID]*Entry, len(defs)),
+		Files:  slices.Clone(in.Config.Files),
+		Served: make([]*Served, 0, len(defs)), ByID: make(map[pdu.PMID]*Served, len(defs)),
 		Windows: make([]*OperandSet, len(set.Windows())), Retired: make(map[pdu.PMID]pdu.Desc),
 		setIndexes: make(map[string]int, len(b.Before.setIndexes)),
 	}
 	for i, d := range defs {
-		b.addEntry(d, set.Metrics()[i])
+		b.addServed(d, set.Metrics()[i])
 	}
 	b.addUnreadable()
 	b.collectGroupInDoms()
 	b.assignFileNumbers()
 	b.collectRetired()
-	slices.SortFunc(b.snapshot.Entries, func(x, y *Entry) int { return cmp.Compare(x.Def.Name, y.Def.Name) })
-	for i, m := range b.snapshot.Entries {
+	slices.SortFunc(b.snapshot.Served, func(x, y *Served) int { return cmp.Compare(x.Def.Name, y.Def.Name) })
+	for i, m := range b.snapshot.Served {
 		m.Index = i
 	}
 	b.buildNamespace()
@@ -88,7 +88,7 @@ func Build(in Input) *Snapshot {
 // groups itself. It has only text that everyone can see, since a client could try guesses at the rest.
 func (b *builder) countBound() {
 	s, byFile, hash := b.snapshot, make(map[string]int), sha256.New()
-	for _, m := range s.Entries {
+	for _, m := range s.Served {
 		if m.Derived == nil {
 			continue
 		}
@@ -105,7 +105,7 @@ func (b *builder) countBound() {
 
 // servedDefinition returns the definition of a name that Before serves; nil: there is none.
 func (b *builder) servedDefinition(name string) *Definition {
-	if old := b.oldEntries[name]; old != nil && old.wasBound {
+	if old := b.servedBefore[name]; old != nil && old.wasBound {
 		return old.Def
 	}
 	return nil
@@ -146,7 +146,7 @@ func (b *builder) selectDefinitions() []*Definition {
 		return defs
 	}
 	unread := make(map[string]bool)
-	for _, m := range b.Before.Entries {
+	for _, m := range b.Before.Served {
 		is, known := unread[m.Def.File]
 		if !known {
 			is = b.Config.Unread(m.Def.File)
@@ -225,10 +225,10 @@ func (b *builder) problemOf(d *Definition, m *derived.Metric) string {
 	return d.errorText(m.Err, b.secret)
 }
 
-// addEntry adds the entry of a definition to the snapshot. bound is the result of binding it.
-func (b *builder) addEntry(d *Definition, bound *derived.Metric) {
+// addServed adds a definition to the snapshot. bound is the result of binding it.
+func (b *builder) addServed(d *Definition, bound *derived.Metric) {
 	former := b.problems[d.Name]
-	e := &Entry{Def: d, Problem: former.text, Reported: former.reported}
+	e := &Served{Def: d, Problem: former.text, Reported: former.reported}
 	problem := b.problemOf(d, bound)
 	var err error
 	if bound.Err == nil && problem == "" && b.Catalog != nil {
@@ -241,12 +241,12 @@ func (b *builder) addEntry(d *Definition, bound *derived.Metric) {
 		return
 	}
 	e.Inst = b.IDs.Instance(e.ID)
-	b.snapshot.Entries = append(b.snapshot.Entries, e)
+	b.snapshot.Served = append(b.snapshot.Served, e)
 	b.snapshot.ByID[e.ID] = e
 }
 
-// setBound sets the fields of an entry whose definition is bound. It fails if no PMID is left.
-func (b *builder) setBound(e *Entry, bound *derived.Metric) (err error) {
+// setBound sets the fields of a metric whose definition is bound. It fails if no PMID is left.
+func (b *builder) setBound(e *Served, bound *derived.Metric) (err error) {
 	e.Derived, e.State, e.wasBound, e.Protected = bound, Bound, true, bound.Protected
 	if e.Problem != "" {
 		e.State = Kept
@@ -262,9 +262,9 @@ func (b *builder) setBound(e *Entry, bound *derived.Metric) (err error) {
 	return err
 }
 
-// setUnbound sets the fields of an entry whose definition is not bound: it is wrong, if there is a problem, or its
+// setUnbound sets the fields of a metric whose definition is not bound: it is wrong, if there is a problem, or its
 // operands do not exist or are not known yet. It fails if no PMID is left.
-func (b *builder) setUnbound(e *Entry, bound *derived.Metric, problem string) (err error) {
+func (b *builder) setUnbound(e *Served, bound *derived.Metric, problem string) (err error) {
 	e.ID, err = b.IDs.PMID(e.Def.Name)
 	e.Desc, e.HasDesc = b.IDs.Desc(e.Def.Name, e.Def.savedText())
 	old := b.servedDefinition(e.Def.Name)
@@ -283,7 +283,7 @@ func (b *builder) setUnbound(e *Entry, bound *derived.Metric, problem string) (e
 	return err
 }
 
-// addUnreadable adds entries for definitions that could never be read. They have a state but no name in the PMNS.
+// addUnreadable adds definitions that could never be read. They have a state but no name in the PMNS.
 func (b *builder) addUnreadable() {
 	for _, name := range slices.Sorted(maps.Keys(b.unreadable)) { // PMIDs are given out in this order
 		f := b.unreadable[name]
@@ -291,7 +291,7 @@ func (b *builder) addUnreadable() {
 		if err != nil || b.snapshot.ByID[id] != nil { // another file defines the name
 			continue
 		}
-		b.snapshot.Entries = append(b.snapshot.Entries, &Entry{
+		b.snapshot.Served = append(b.snapshot.Served, &Served{
 			Def: &Definition{
 				Definition: &derived.Definition{Name: name, Text: f.Text}, File: f.File, Line: f.Line, Secret: f.Secret,
 			},
@@ -358,7 +358,7 @@ func DefaultProtected() []string { return []string{"proc", "hotproc", "systemd"}
 
 // collectRetired sets Retired: the descriptors of former PMIDs of definitions that still exist.
 func (b *builder) collectRetired() {
-	for _, m := range b.snapshot.Entries {
+	for _, m := range b.snapshot.Served {
 		for _, was := range b.IDs.Former(m.Def.Name) {
 			b.snapshot.Retired[was.PMID] = was
 		}

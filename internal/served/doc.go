@@ -6,14 +6,14 @@
 //	Catalog ──────┤
 //	Registry ─────┼─► Build ─► Snapshot ─► package reload swaps it in as a whole
 //	Snapshot ─────┘              │
-//	(the one before)             ├─ Entries      sorted by name; ByID    descriptor, text, state
+//	(the one before)             ├─ Served       sorted by name; ByID    descriptor, text, state
 //	                             ├─ Namespace    the PMNS
-//	                             ├─ OperandSets  each once; entries point to theirs
+//	                             ├─ OperandSets  each once; definitions point to theirs
 //	                             ├─ Retired      descriptors of PMIDs that a change of metadata has ended
 //	                             └─ Files        the outcome for each file
 //
 // A Snapshot is immutable. Build gives out PMIDs in the Registry, which belongs to the goroutine of package reload.
-// Changing state, such as samples, is in reload.Snapshot, by entry or operand set: an operand set that the snapshot
+// Changing state, such as samples, is in reload.Snapshot, by definition or operand set: an operand set that the snapshot
 // before had, too, is the same pointer.
 //
 // # States of a definition

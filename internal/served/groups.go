@@ -28,7 +28,7 @@ func (b *builder) collectGroupInDoms() {
 	b.snapshot.Groups = all
 	for again := len(all) > 0; again; {
 		again = false
-		for _, m := range b.snapshot.Entries {
+		for _, m := range b.snapshot.Served {
 			if m.Derived == nil {
 				continue
 			}

@@ -18,13 +18,13 @@ func (b *builder) buildNamespace() {
 		s.Namespace = b.Before.Namespace
 		return
 	}
-	newcomer := func(m *Entry) int {
-		if old := b.oldEntries[m.Def.Name]; old != nil && old.Derived != nil {
+	newcomer := func(m *Served) int {
+		if old := b.servedBefore[m.Def.Name]; old != nil && old.Derived != nil {
 			return 0
 		}
 		return 1
 	}
-	inOrder := slices.SortedStableFunc(slices.Values(s.Entries), func(x, y *Entry) int {
+	inOrder := slices.SortedStableFunc(slices.Values(s.Served), func(x, y *Served) int {
 		return cmp.Or(newcomer(x)-newcomer(y), cmp.Compare(x.Inst, y.Inst))
 	})
 	entries := slices.Grow(slices.Clone(b.OwnEntries), len(inOrder))
@@ -45,15 +45,15 @@ func (b *builder) buildNamespace() {
 }
 
 // isHidden reports whether traversals leave out a metric.
-func (s *Snapshot) isHidden(m *Entry) bool { return !m.HasDesc || s.LookedUp && m.Derived == nil }
+func (s *Snapshot) isHidden(m *Served) bool { return !m.HasDesc || s.LookedUp && m.Derived == nil }
 
 // hasNamespaceOf reports whether the namespace of another snapshot fits this one.
 func (s *Snapshot) hasNamespaceOf(before *Snapshot) bool {
-	same := func(m, old *Entry) bool {
+	same := func(m, old *Served) bool {
 		return m.ID == old.ID && m.Unreadable == old.Unreadable && s.isHidden(m) == before.isHidden(old) &&
 			m.Def.Name == old.Def.Name
 	}
-	return before.Namespace != nil && !before.hasClashes && slices.EqualFunc(s.Entries, before.Entries, same)
+	return before.Namespace != nil && !before.hasClashes && slices.EqualFunc(s.Served, before.Served, same)
 }
 
 // nameErrors returns the errors in the joined error of NewNamespace.

@@ -31,9 +31,9 @@ func (s *Snapshot) Report(log logrus.FieldLogger, before *Snapshot, unread int) 
 			fields().WithField("problem", m.Problem).Debug("definition uses a metric that does not exist")
 		}
 	}
-	if s.LookedUp && (before.Bound != s.Bound || len(before.Entries) != len(s.Entries) || !before.LookedUp) {
+	if s.LookedUp && (before.Bound != s.Bound || len(before.Served) != len(s.Served) || !before.LookedUp) {
 		log.WithFields(logrus.Fields{
-			"definitions": len(s.Entries), "bound": s.Bound, "failed": s.Failures() + unread,
+			"definitions": len(s.Served), "bound": s.Bound, "failed": s.Failures() + unread,
 		}).Info("definitions bound")
 	}
 }

@@ -15,8 +15,8 @@ import (
 // Snapshot has everything that is served at one time. It is immutable.
 type Snapshot struct {
 	Set         *derived.Set
-	Entries     []*Entry // sorted by name
-	ByID        map[pdu.PMID]*Entry
+	Served      []*Served // sorted by name
+	ByID        map[pdu.PMID]*Served
 	Retired     map[pdu.PMID]pdu.Desc // former PMIDs of the metrics, with the metadata that they stood for
 	Namespace   *pmda.Namespace       // with the agent's own metrics
 	LookedUp    bool                  // operands have been looked up
@@ -50,10 +50,10 @@ func (s *Snapshot) OperandSetIndex(o *OperandSet) (int, bool) {
 	return i, ok && s.OperandSets[i] == o
 }
 
-// Entry is a definition as it is served. It is immutable.
-type Entry struct {
+// Served is a definition as it is served. It is immutable.
+type Served struct {
 	Def          *Definition
-	Index        int // in Snapshot.Entries
+	Index        int // in Snapshot.Served
 	ID           pdu.PMID
 	Inst         pdu.Inst // in the domain of definitions
 	Desc         pdu.Desc
@@ -85,10 +85,10 @@ const (
 )
 
 // FullName returns the name in the PMNS.
-func (e *Entry) FullName() string { return derived.FullName(e.Def.Name) }
+func (e *Served) FullName() string { return derived.FullName(e.Def.Name) }
 
 // Code returns the error for a metric that is not bound, in a fetch or, without HasDesc, for its descriptor.
-func (e *Entry) Code() pdu.Code {
+func (e *Served) Code() pdu.Code {
 	if e.HasDesc || e.State == Waiting {
 		return pdu.ErrAgain
 	}
@@ -98,7 +98,7 @@ func (e *Entry) Code() pdu.Code {
 // Failures returns the number of wrong definitions, without those that are among Config.Failures.
 func (s *Snapshot) Failures() int {
 	n := 0
-	for _, m := range s.Entries {
+	for _, m := range s.Served {
 		if (m.State == Failed || m.State == Kept) && !m.Reported {
 			n++
 		}
@@ -115,7 +115,7 @@ func (s *Snapshot) Candidates(c *Config) iter.Seq[*derived.Definition] {
 				return
 			}
 		}
-		for _, m := range s.Entries {
+		for _, m := range s.Served {
 			if m.wasBound && !yield(m.Def.Definition) {
 				return
 			}
@@ -123,16 +123,16 @@ func (s *Snapshot) Candidates(c *Config) iter.Seq[*derived.Definition] {
 	}
 }
 
-// position returns the index of a name below Root in Entries, or where it would be.
+// position returns the index of a name below Root in Served, or where it would be.
 func (s *Snapshot) position(name string) (int, bool) {
-	return slices.BinarySearchFunc(s.Entries, name, func(m *Entry, name string) int {
+	return slices.BinarySearchFunc(s.Served, name, func(m *Served, name string) int {
 		return cmp.Compare(m.Def.Name, name)
 	})
 }
 
 // OperandError returns a text about the first operand of a bound metric that has a code instead of values; "": there
 // is none.
-func (s *Snapshot) OperandError(m *Entry, of *OperandSet, code func(pdu.PMID) pdu.Code) string {
+func (s *Snapshot) OperandError(m *Served, of *OperandSet, code func(pdu.PMID) pdu.Code) string {
 	for _, d := range of.Descs {
 		if why := code(d.PMID); why < 0 {
 			if m.Def.Secret {
@@ -146,7 +146,7 @@ func (s *Snapshot) OperandError(m *Entry, of *OperandSet, code func(pdu.PMID) pd
 
 // operandName returns the name of an operand in the definition of a metric. For an operand of another definition it
 // returns a description, since that definition may be secret.
-func (s *Snapshot) operandName(m *Entry, id pdu.PMID) string {
+func (s *Snapshot) operandName(m *Served, id pdu.PMID) string {
 	for name := range m.Def.Names {
 		if d, err := s.catalog.Desc(name); err == nil && d.PMID == id {
 			return name
@@ -156,20 +156,20 @@ func (s *Snapshot) operandName(m *Entry, id pdu.PMID) string {
 }
 
 // find returns the metric with a full name; nil: there is none.
-func (s *Snapshot) find(name string) *Entry {
+func (s *Snapshot) find(name string) *Served {
 	short, ok := strings.CutPrefix(name, derived.Root+".")
 	if i, found := s.position(short); ok && found {
-		return s.Entries[i]
+		return s.Served[i]
 	}
 	return nil
 }
 
 // Under yields all metrics at or below a node of the name space.
-func (s *Snapshot) Under(node string) iter.Seq[*Entry] {
+func (s *Snapshot) Under(node string) iter.Seq[*Served] {
 	short := strings.TrimSuffix(strings.TrimPrefix(node+".", derived.Root+"."), ".")
-	return func(yield func(*Entry) bool) {
+	return func(yield func(*Served) bool) {
 		first, _ := s.position(short)
-		for _, m := range s.Entries[first:] {
+		for _, m := range s.Served[first:] {
 			if !strings.HasPrefix(m.Def.Name, short) {
 				return
 			}
@@ -181,14 +181,14 @@ func (s *Snapshot) Under(node string) iter.Seq[*Entry] {
 }
 
 // Pairs yields each metric with the metric of the same name in another snapshot; nil: there is none.
-func (s *Snapshot) Pairs(other *Snapshot) iter.Seq2[*Entry, *Entry] {
-	return func(yield func(m, same *Entry) bool) {
-		rest := other.Entries
-		for _, m := range s.Entries {
+func (s *Snapshot) Pairs(other *Snapshot) iter.Seq2[*Served, *Served] {
+	return func(yield func(m, same *Served) bool) {
+		rest := other.Served
+		for _, m := range s.Served {
 			for len(rest) > 0 && rest[0].Def.Name < m.Def.Name {
 				rest = rest[1:]
 			}
-			var same *Entry
+			var same *Served
 			if len(rest) > 0 && rest[0].Def.Name == m.Def.Name {
 				same = rest[0]
 			}

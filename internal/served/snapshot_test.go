@@ -105,7 +105,7 @@ func (s *site) serve(c Config) *Snapshot {
 // restart forgets everything but the identities.
 func (s *site) restart() { s.before = nil }
 
-func (s *site) metric(name string) *Entry {
+func (s *site) metric(name string) *Served {
 	s.t.Helper()
 	m := s.before.find(derived.FullName(name))
 	require.NotNil(s.t, m, name)
@@ -134,7 +134,7 @@ func shown(t *testing.T, s *Snapshot) []string {
 	return names
 }
 
-func namesOf(metrics iter.Seq[*Entry]) string {
+func namesOf(metrics iter.Seq[*Served]) string {
 	var names []string
 	for m := range metrics {
 		names = append(names, m.Def.Name)
@@ -171,7 +171,7 @@ func TestStatesOfADefinition(t *testing.T) {
 			id, err := now.Namespace.Lookup(0, "derived.m")
 			require.NoError(t, err, "its name can always be looked up")
 			assert.Equal(t, m.ID, id)
-			assert.Equal(t, []*Entry{m}, now.Entries)
+			assert.Equal(t, []*Served{m}, now.Served)
 			if !bound {
 				assert.Equal(t, pdu.ErrBadDerive, m.Code())
 			}
@@ -183,7 +183,7 @@ func TestNothingIsBoundBeforeTheLookup(t *testing.T) {
 	s := newSite(t)
 	s.catalog = nil
 	now := s.serve(conf("a = up.load", "b = 42", "c = up.name + 1"))
-	for _, m := range now.Entries {
+	for _, m := range now.Served {
 		assert.Equal(t, Waiting, m.State)
 		assert.Empty(t, m.Problem)
 		assert.Equal(t, pdu.ErrAgain, m.Code())
@@ -322,7 +322,7 @@ func TestUnreadableDefinitionInAnUnreadableFile(t *testing.T) {
 		{Name: "bad", Text: "1 +", File: "f", Line: 1, Message: "the first"},
 		{Name: "bad", Text: "1 -", File: "f", Line: 2, Message: "the last"},
 	}}, {Unread: func(string) bool { return true }}} {
-		assert.Len(t, s.serve(c).Entries, 1)
+		assert.Len(t, s.serve(c).Served, 1)
 		assert.Equal(t, Failed, s.metric("bad").State)
 		assert.Equal(t, "the last", s.metric("bad").Problem)
 	}
@@ -483,7 +483,7 @@ func TestProtectedDefinitions(t *testing.T) {
 			s.protect = []string{"proc", node}
 			s.serve(conf(definitions...))
 			all := func() (names []string) {
-				for _, m := range s.before.Entries {
+				for _, m := range s.before.Served {
 					require.Equal(t, Bound, m.State, "%s: %s", m.Def.Name, m.Problem)
 					if m.Protected {
 						names = append(names, m.Def.Name)
@@ -538,7 +538,7 @@ func TestDuplicateNames(t *testing.T) {
 	s := newSite(t)
 	now := s.serve(conf("a = up.load", "b = up.load", "a = up.count"))
 	assert.Equal(t, []string{"a", "b"}, shown(t, now))
-	assert.Len(t, now.Entries, 2)
+	assert.Len(t, now.Served, 2)
 	assert.Equal(t, "up.count", s.metric("a").Def.Text, "the last one counts")
 }
 

@@ -12,7 +12,7 @@ import (
 
 // Text returns the help text of a metric: that of the definition, or its expression, file and line. A definition in a
 // file that not everyone can read shows its file and line only.
-func (e *Entry) Text(short bool) string {
+func (e *Served) Text(short bool) string {
 	def := escapeForProxy(e.Def.Name + " = " + e.Def.PublicText())
 	switch {
 	case e.Def.Secret:
@@ -49,7 +49,7 @@ const fileLabel = derived.Root + "_file"
 // Labels returns the labels of the definition, and the label derived_file with its file, unless the definition has a
 // label of this name. derived_file is optional, since the metric stays the same when its definition moves to another
 // file.
-func (e *Entry) Labels() []pdu.LabelSet {
+func (e *Served) Labels() []pdu.LabelSet {
 	labels := map[string]any{fileLabel: e.Def.File}
 	var own map[string]json.RawMessage
 	if text := e.Def.publicLabels(); text != "" && json.Unmarshal([]byte(text), &own) == nil {

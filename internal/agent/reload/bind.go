@@ -56,7 +56,7 @@ func (r *Reloader) reloadConfig(ctx context.Context) {
 	r.options.Figures.Reloads.Add(1)
 	snap := r.options.Snapshot.Load()
 	r.log.WithFields(logrus.Fields{
-		"definitions": len(snap.Entries), "bound": snap.Bound, "failed": r.options.Figures.Failed.Load(),
+		"definitions": len(snap.Served), "bound": snap.Bound, "failed": r.options.Figures.Failed.Load(),
 		"duration": time.Since(start),
 	}).Info("configuration read again")
 }
@@ -153,7 +153,7 @@ func (r *Reloader) awaitFirstSamples(ctx context.Context, snap, before *Snapshot
 	var series []*upstream.Series
 	for m, old := range snap.Pairs(before.Snapshot) {
 		if old != nil && old.Operands != nil && m.Operands != nil && old.Operands != m.Operands && len(m.Operands.Descs) > 0 {
-			series = append(series, snap.EntryStates[m.Index].Series)
+			series = append(series, snap.ServedStates[m.Index].Series)
 		}
 	}
 	if len(series) == 0 {
@@ -187,7 +187,7 @@ func (r *Reloader) switchTo(ctx context.Context, snap *Snapshot) error {
 // publish stores the snapshot that requests read, and counts its definitions.
 func (r *Reloader) publish(snap *Snapshot) {
 	r.options.Snapshot.Store(snap)
-	r.options.Figures.Definitions.Store(int64(len(snap.Entries)))
+	r.options.Figures.Definitions.Store(int64(len(snap.Served)))
 	r.options.Figures.Bound.Store(int64(snap.Bound))
 	r.options.Figures.Failed.Store(int64(snap.Failures() + len(r.config.Failures)))
 }
@@ -230,8 +230,8 @@ func (r *Reloader) saveIdentities() {
 func inDomNeedsOf(snapshots ...*Snapshot) operand.InDomNeeds {
 	return operand.InDomNeedsOf(func(yield func(*derived.Metric) bool) {
 		for _, snap := range snapshots {
-			for _, m := range snap.EntryStates {
-				if m.Derived != nil && !yield(m.Derived) {
+			for _, m := range snap.ServedStates {
+				if m.Served.Derived != nil && !yield(m.Served.Derived) {
 					return
 				}
 			}

@@ -38,7 +38,7 @@ func (r *Reloader) lookUpMissing(ctx context.Context) {
 // hasUnbound reports whether a metric that does not exist now would change what is served when it appears.
 func (r *Reloader) hasUnbound() bool {
 	snap := r.options.Snapshot.Load()
-	return snap.Bound < len(snap.Entries) || r.config.Language.NoValue
+	return snap.Bound < len(snap.Served) || r.config.Language.NoValue
 }
 
 // lookUpDue looks up the refused operands and the queued instance domains that are due. Only a changed operand causes a

@@ -15,7 +15,7 @@ import (
 // one snapshot to the next: by the operand set or by the name of the metric.
 type Snapshot struct {
 	*served.Snapshot
-	EntryStates  []EntryState       // of Entries, by index
+	ServedStates []ServedState      // of Served, by index
 	Series       []*upstream.Series // of OperandSets, by index
 	OlderSamples []int              // that each of Series needs beside the newest
 
@@ -26,9 +26,9 @@ type Snapshot struct {
 	PreparedEvaluation atomic.Pointer[derived.Evaluation] // for the first fetch, which takes it
 }
 
-// EntryState is a definition as it is served, and the state of the agent for it.
-type EntryState struct {
-	*served.Entry
+// ServedState is a definition as it is served, and the state of the agent for it.
+type ServedState struct {
+	Served           *served.Served
 	Series           *upstream.Series // nil: the definition is not bound
 	PerClientWindows []uint32         // its windows that begin at the client's last fetch, by their number in the Set
 	Usage            *Usage
@@ -53,12 +53,12 @@ func NewSnapshot(s *served.Snapshot, before *Snapshot) *Snapshot {
 		before = &Snapshot{Snapshot: &served.Snapshot{}}
 	}
 	snap := &Snapshot{
-		Snapshot: s, EntryStates: make([]EntryState, len(s.Entries)),
+		Snapshot: s, ServedStates: make([]ServedState, len(s.Served)),
 		Series: make([]*upstream.Series, len(s.OperandSets)), OlderSamples: make([]int, len(s.OperandSets)),
 	}
 	snap.addSeries(before)
 	snap.addWindows()
-	snap.addEntryStates(before)
+	snap.addServedStates(before)
 	return snap
 }
 
@@ -86,19 +86,19 @@ func (s *Snapshot) addWindows() {
 	}
 }
 
-// addEntryStates sets EntryStates, and the older samples that the metrics need.
-func (s *Snapshot) addEntryStates(before *Snapshot) {
-	why := make([]string, len(s.EntryStates))
+// addServedStates sets ServedStates, and the older samples that the metrics need.
+func (s *Snapshot) addServedStates(before *Snapshot) {
+	why := make([]string, len(s.ServedStates))
 	for m, old := range s.Pairs(before.Snapshot) {
-		state := &s.EntryStates[m.Index]
-		state.Entry, state.Why = m, &why[m.Index]
+		state := &s.ServedStates[m.Index]
+		state.Served, state.Why = m, &why[m.Index]
 		if m.Operands != nil {
 			i, _ := s.OperandSetIndex(m.Operands)
 			state.Series = s.Series[i]
 			s.OlderSamples[i] = max(s.OlderSamples[i], m.OlderSamples)
 		}
 		if old != nil {
-			state.Usage = before.EntryStates[old.Index].Usage
+			state.Usage = before.ServedStates[old.Index].Usage
 		} else {
 			state.Usage = &Usage{}
 		}
@@ -122,10 +122,10 @@ func perClientWindows(set *derived.Set, m *derived.Metric) (numbers []uint32) {
 	return numbers
 }
 
-// EntryState returns the metric with a PMID; nil: there is none.
-func (s *Snapshot) EntryState(id pdu.PMID) *EntryState {
+// ServedState returns the metric with a PMID; nil: there is none.
+func (s *Snapshot) ServedState(id pdu.PMID) *ServedState {
 	if m := s.ByID[id]; m != nil {
-		return &s.EntryStates[m.Index]
+		return &s.ServedStates[m.Index]
 	}
 	return nil
 }
