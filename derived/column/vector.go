@@ -10,9 +10,9 @@ type Vector struct {
 	Type  pdu.Type
 	Insts *InstSet // one instance per value; nil: at most one value, of a singular metric
 
-	// Unknown reports that values are missing, because a delta() or rate() had nothing to compare with, or by a rule of
+	// Incomplete reports that values are missing, because a delta() or rate() had nothing to compare with, or by a rule of
 	// windows. It is false where there are none to begin with, of which sum() and count() are 0.
-	Unknown bool
+	Incomplete bool
 
 	// Type decides which of the two is used. Bits holds numbers: two's complement or IEEE-754,
 	// 32-bit types zero-extended. Blobs holds strings (without NUL) and aggregates.
@@ -47,7 +47,7 @@ func (v *Vector) OnlyFinite() *Vector {
 	if v.Finite() {
 		return v
 	}
-	only := &Vector{Type: v.Type, Unknown: v.Unknown}
+	only := &Vector{Type: v.Type, Incomplete: v.Incomplete}
 	var ids []pdu.Inst
 	for i, b := range v.Bits {
 		if Finite(v.Type, b) {

@@ -66,7 +66,7 @@ func (e *Evaluation) buckets(s *step, c *cell) {
 			value = f(h, e.number(s))
 		}
 		if math.IsNaN(value) {
-			c.v.Unknown = true
+			c.v.Incomplete = true
 			continue
 		}
 		out = append(out, column.FromDouble(value))

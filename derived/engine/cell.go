@@ -8,8 +8,8 @@ import (
 	"pmdaderived/pdu"
 )
 
-// slot has the result of a step.
-type slot struct {
+// result has the result of a step.
+type result struct {
 	v     *column.Vector
 	cell  *cell  // of the step; nil: it has never needed one
 	round uint32 // of the evaluation in which v was computed

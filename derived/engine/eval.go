@@ -17,14 +17,14 @@ type Evaluation struct {
 	set     *Set
 	history []Sample // newest first
 	round   uint32
-	steps   []step // of the set's program
-	slots   []slot // of the steps
+	steps   []step   // of the set's program
+	results []result // of the steps
 
 	// inWindow says that the values are for windows, where neither 0 / 0 counts nor delta() of a counter that went down:
 	// they are no values there.
 	inWindow bool
 
-	results *Results      // of the windows; nil: unknown
+	windows *Results      // of the windows; nil: unknown
 	scratch *blocks       // nil: not needed yet
 	column  []uint64      // scratch memory for a whole column
 	groups  *group.Groups // nil: not needed yet
@@ -32,7 +32,7 @@ type Evaluation struct {
 
 // NewEvaluation returns an evaluation without samples, in which no metric has values.
 func (s *Set) NewEvaluation() *Evaluation {
-	return &Evaluation{set: s, round: 1, steps: s.program.steps, slots: make([]slot, len(s.program.steps))}
+	return &Evaluation{set: s, round: 1, steps: s.program.steps, results: make([]result, len(s.program.steps))}
 }
 
 // SetGroups makes e take the numbers of groups from g, which other evaluations can share.
@@ -46,11 +46,11 @@ func (e *Evaluation) Set() *Set { return e.set }
 // windows are unset.
 func (e *Evaluation) Reset(history ...Sample) {
 	clear(e.history)
-	e.results = nil
+	e.windows = nil
 	e.history = append(e.history[:0], history...)
 	if e.round++; e.round == 0 { // results of 2³² rounds ago would be valid again
-		for i := range e.slots {
-			e.slots[i].round = 0
+		for i := range e.results {
+			e.results[i].round = 0
 		}
 		e.round = 1
 	}
@@ -75,31 +75,31 @@ func (e *Evaluation) sample(age uint8) Sample {
 
 // step returns the result of a step. It computes the step unless that has happened since the last Reset.
 func (e *Evaluation) step(i int32) *column.Vector {
-	slot := &e.slots[i]
-	if slot.round == e.round {
-		return slot.v
+	r := &e.results[i]
+	if r.round == e.round {
+		return r.v
 	}
-	slot.round = e.round
+	r.round = e.round
 	s := &e.steps[i]
 	var values *column.Vector
 	switch s.op {
 	case opOperand:
 		if sample := e.sample(s.age); sample != nil {
-			values = sample.Values(s.pmid(), &slot.hint)
+			values = sample.Values(s.pmid(), &r.hint)
 		}
 	case opWindow:
-		values = e.windowValues(s, slot)
+		values = e.windowValues(s, r)
 	default:
 	}
 	if values != nil && isUsual(values, s) {
-		slot.v = values
+		r.v = values
 		return values
 	}
-	if slot.cell == nil {
-		slot.cell = &cell{}
+	if r.cell == nil {
+		r.cell = &cell{}
 	}
-	c := slot.cell
-	slot.v = &c.v
+	c := r.cell
+	r.v = &c.v
 	c.v = column.Vector{Type: s.typ}
 	switch s.op {
 	case opOperand, opWindow:
@@ -150,12 +150,12 @@ func (e *Evaluation) step(i int32) *column.Vector {
 		e.instances(s, c)
 	}
 	if c.v.Code >= 0 && c.v.Len() == 0 && s.op != opTernary {
-		s.takes(func(k int32) { c.v.Unknown = c.v.Unknown || e.step(k).Unknown })
+		s.takes(func(k int32) { c.v.Incomplete = c.v.Incomplete || e.step(k).Incomplete })
 	}
 	if c.v.Code < 0 && c.v.Why == "" {
 		s.takes(func(k int32) {
-			if of := &e.slots[k]; of.round == e.round && of.v.Code == c.v.Code {
-				c.v.Why = cmp.Or(c.v.Why, of.v.Why)
+			if r := &e.results[k]; r.round == e.round && r.v.Code == c.v.Code {
+				c.v.Why = cmp.Or(c.v.Why, r.v.Why)
 			}
 		})
 	}
@@ -183,7 +183,7 @@ func (c *cell) setUnusual(s *step, v *column.Vector) {
 	case v.Code < 0:
 		c.v.Code, c.v.Why = v.Code, v.Why
 	case v.Len() == 0:
-		c.v.Unknown = v.Unknown
+		c.v.Incomplete = v.Incomplete
 	case v.Type != s.typ || s.set:
 		c.v.Code = pdu.ErrType // the metric has changed since the set was made
 	default: // some agents give a singular value an instance, which means nothing
@@ -267,7 +267,7 @@ func (c *cell) dropNaN() {
 			kept, m.ids = append(kept, v), append(m.ids, c.v.At(k))
 		}
 	}
-	if c.v.Bits, c.v.Unknown = kept, true; c.v.Insts != nil {
+	if c.v.Bits, c.v.Incomplete = kept, true; c.v.Insts != nil {
 		c.v.Insts = m.collectedSet()
 	}
 }
@@ -319,7 +319,7 @@ func (e *Evaluation) aggregate(s *step, c *cell) {
 
 // isKnown reports whether the operand of an aggregate, which has no values, has none for lack of instances.
 func (e *Evaluation) isKnown(s *step, a *column.Vector) bool {
-	return e.sample(s.age) != nil && !a.Unknown
+	return e.sample(s.age) != nil && !a.Incomplete
 }
 
 // number returns the number among the arguments of the step's function. If the function has none, the result means
@@ -347,7 +347,7 @@ func (e *Evaluation) changeOperands(s *step, c *cell) (now, before *column.Vecto
 		c.v.Code = now.Code
 		return nil, nil, false
 	case e.sample(s.age+1) == nil || before.Code < 0 || len(now.Bits) == 0 || len(before.Bits) == 0:
-		c.v.Unknown = before.Code < 0
+		c.v.Incomplete = before.Code < 0
 		return nil, nil, false
 	}
 	return now, before, true
@@ -404,7 +404,7 @@ func (e *Evaluation) change(s *step, c *cell) {
 	if kept < n && s.set {
 		c.v.Insts = c.memory().collectedSet()
 	}
-	c.v.Bits, c.v.Unknown = out[:kept], e.inWindow && kept < n
+	c.v.Bits, c.v.Incomplete = out[:kept], e.inWindow && kept < n
 }
 
 // setOne makes one value of a, at a position, the only one of the result.

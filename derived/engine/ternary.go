@@ -13,7 +13,7 @@ func (e *Evaluation) ternary(s *step, c *cell) {
 	case guard.Code < 0:
 		c.v.Code = guard.Code
 	case len(guard.Bits) == 0:
-		c.v.Unknown = guard.Unknown
+		c.v.Incomplete = guard.Incomplete
 	case s.setA:
 		e.selectPerInstance(c, guard, e.step(s.second), e.step(s.third))
 	case guard.Bits[0] != 0:
@@ -30,11 +30,11 @@ func (e *Evaluation) selectWhole(s *step, c *cell, chosen, other *column.Vector)
 	case chosen.Code < 0:
 		c.v.Code = chosen.Code
 	case !s.set || chosen.Insts != nil || chosen.Len() == 0:
-		c.v.Insts, c.v.Bits, c.v.Blobs, c.v.Unknown = chosen.Insts, chosen.Bits, chosen.Blobs, chosen.Unknown
+		c.v.Insts, c.v.Bits, c.v.Blobs, c.v.Incomplete = chosen.Insts, chosen.Bits, chosen.Blobs, chosen.Incomplete
 	case other.Code < 0:
 		c.v.Code = other.Code // the instances that would get the value are unknown
 	case c.v.Type.Numeric():
-		c.v.Insts, c.v.Unknown = other.Insts, other.Unknown
+		c.v.Insts, c.v.Incomplete = other.Insts, other.Incomplete
 		out, v := c.makeNumbers(other.Len()), chosen.Bits[0]
 		for k := range out {
 			out[k] = v
@@ -77,7 +77,7 @@ func (e *Evaluation) selectPerInstance(c *cell, guard, a, b *column.Vector) {
 			failed = v.Code
 			continue
 		case at < 0:
-			unknown = unknown || v.Unknown
+			unknown = unknown || v.Incomplete
 			continue
 		case numeric:
 			bits[len(m.ids)] = v.Bits[at]
@@ -90,7 +90,7 @@ func (e *Evaluation) selectPerInstance(c *cell, guard, a, b *column.Vector) {
 	c.v.Bits = nil
 	switch {
 	case len(m.ids) == 0:
-		c.v.Code, c.v.Unknown = failed, unknown && failed == 0
+		c.v.Code, c.v.Incomplete = failed, unknown && failed == 0
 		return
 	case len(m.ids) == guard.Len():
 		c.v.Insts = guard.Insts

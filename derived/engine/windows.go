@@ -151,7 +151,7 @@ type Results struct {
 
 // SetResults gives e the results of windows. It is called after a Reset, and before the Value of any metric that needs
 // them.
-func (e *Evaluation) SetResults(r *Results) { e.results = r }
+func (e *Evaluation) SetResults(r *Results) { e.windows = r }
 
 // NewWindowEvaluation returns an evaluation for the operands of windows. Those of latch() need the results of others.
 func (s *Set) NewWindowEvaluation() *Evaluation {
@@ -168,16 +168,16 @@ func (e *Evaluation) Operand(w *Window) *column.Vector { return e.step(w.root) }
 func (e *Evaluation) Instances(w *Window) *column.InstSet { return e.step(w.instances).Insts }
 
 // windowValues returns the result of a window. Groups get the numbers that they have in e.
-func (e *Evaluation) windowValues(s *step, at *slot) *column.Vector {
-	if e.results == nil {
+func (e *Evaluation) windowValues(s *step, at *result) *column.Vector {
+	if e.windows == nil {
 		return &column.Vector{Code: pdu.ErrAgain}
 	}
-	w, v := e.set.program.window(s), e.results.Values[s.entry]
+	w, v := e.set.program.window(s), e.windows.Values[s.entry]
 	if !w.Grouped || v.Insts == nil {
 		return v
 	}
 	d, groups := w.Desc.InDom, e.groupNumbers()
-	names := e.results.Names[d]
+	names := e.windows.Names[d]
 	if names == nil {
 		names = groups.Table(d)
 	}
@@ -188,5 +188,5 @@ func (e *Evaluation) windowValues(s *step, at *slot) *column.Vector {
 	m.grouping, m.match.at = groups.Renamed(d, m.grouping, names, v.Insts, m.match.at)
 	m.bits = fit(m.bits, len(m.match.at))
 	column.Gather(m.bits, v.Bits, m.match.at)
-	return &column.Vector{Type: v.Type, Insts: m.grouping.Insts, Bits: m.bits, Unknown: v.Unknown}
+	return &column.Vector{Type: v.Type, Insts: m.grouping.Insts, Bits: m.bits, Incomplete: v.Incomplete}
 }

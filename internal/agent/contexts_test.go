@@ -52,7 +52,7 @@ func newBench(t *testing.T, c served.Config, change ...func(*Options)) *bench {
 func (b *bench) serve(c served.Config) {
 	b.tb.Helper()
 	snap := b.site.serve(c)
-	snap.Published = b.agent.sampler.ApplySet(snap.Set, snap.Windows, snap.WindowTimes)
+	snap.Published = b.agent.sampler.ApplySet(snap.Set, snap.WindowSeries, snap.WindowTimes)
 	b.agent.snapshot.Store(snap)
 	b.agent.upstream.SetSeries(snap.Series, snap.OlderSamples)
 	b.agent.upstream.RetainNext(false, snap.Series...)

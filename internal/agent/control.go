@@ -39,7 +39,7 @@ func (a *Agent) controlDefinitions(yield func(*control.Definition) bool) {
 			}
 			at = a.upstream.LastSampled(m.Series)
 			for _, i := range m.Served.Derived.Needs().Windows {
-				if of := a.upstream.LastSampled(snap.Windows[i]); of.After(at) {
+				if of := a.upstream.LastSampled(snap.WindowSeries[i]); of.After(at) {
 					at = of
 				}
 			}
@@ -86,7 +86,7 @@ func (a *Agent) missing(snap *reload.Snapshot, m *reload.ServedState) string {
 		return text
 	}
 	for _, i := range m.Served.Derived.Needs().Windows {
-		if text := a.missingOf(snap, m, snap.Snapshot.Windows[i], snap.Windows[i]); text != "" {
+		if text := a.missingOf(snap, m, snap.Snapshot.Windows[i], snap.WindowSeries[i]); text != "" {
 			return text
 		}
 		if snap.Published.Latest().Results.Values[i].Code == pdu.ErrTooBig {

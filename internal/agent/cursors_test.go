@@ -124,7 +124,7 @@ func TestNewDefinitionDuringTick(t *testing.T) {
 		"mean = sum_sample(instant(up.count)) / count_sample(instant(up.count))",
 	))
 	assert.Equal(t, pdu.ErrAgain.Error(), b.value(1, 0, "m"))
-	for _, s := range b.site.before.Windows {
+	for _, s := range b.site.before.WindowSeries {
 		b.agent.upstream.Store(b.sample(10), s)
 	}
 	b.agent.sampler.RunDue(b.now.Add(10 * ms))
@@ -227,7 +227,7 @@ func TestTickDueWhenSetIsApplied(t *testing.T) {
 	b.pass(time.Second)
 	b.serve(conf(n, "c = count_sample(instant(up.count))"))
 	b.agent.sampler.RunDue(b.now)
-	for _, s := range b.site.before.Windows {
+	for _, s := range b.site.before.WindowSeries {
 		b.agent.upstream.Store(b.sample(7), s)
 	}
 	b.agent.sampler.RunDue(b.now.Add(10 * ms))

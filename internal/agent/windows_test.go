@@ -21,7 +21,7 @@ func (b *bench) tick(n uint64) {
 	b.tb.Helper()
 	b.pass(time.Second)
 	b.agent.sampler.RunDue(b.now)
-	for _, s := range b.site.before.Windows {
+	for _, s := range b.site.before.WindowSeries {
 		if s != nil {
 			b.agent.upstream.Store(b.sample(n), s)
 		}
@@ -98,7 +98,7 @@ func TestTickWithoutSample(t *testing.T) {
 		b.pass(time.Second)
 		b.agent.sampler.RunDue(b.now)
 		b.pass(501 * ms)
-		b.agent.upstream.Store(b.sample(1000), b.site.before.Windows[0])
+		b.agent.upstream.Store(b.sample(1000), b.site.before.WindowSeries[0])
 		b.agent.sampler.RunDue(b.now)
 		b.pass(-501 * ms)
 	}
@@ -115,7 +115,7 @@ func TestTickWithoutSample(t *testing.T) {
 // A sample that was made for a client just before a tick is the sample of the tick.
 func TestTickTakesTheSampleOfAClient(t *testing.T) {
 	b := newBench(t, conf(`n = last_sample(instant(up.count), "10s")`, "c = up.count"))
-	assert.Same(t, b.metric("c").Series, b.site.before.Windows[0])
+	assert.Same(t, b.metric("c").Series, b.site.before.WindowSeries[0])
 	b.pass(995 * ms)
 	b.sample(5, "c")
 	b.pass(5 * ms)
@@ -158,7 +158,7 @@ func TestReloadKeepsWindows(t *testing.T) {
 		`more = min_sample(delta(up.count), "5s")`,
 		`added = count_sample(instant(up.count), "10s")`))
 	assert.Equal(t, "3", b.value(1, 0, "n"))
-	for _, s := range b.site.before.Windows {
+	for _, s := range b.site.before.WindowSeries {
 		b.agent.upstream.Store(b.sample(4), s)
 	}
 	b.agent.sampler.RunDue(b.now.Add(10 * ms))
@@ -292,7 +292,7 @@ func TestTickThatIsNotComplete(t *testing.T) {
 	b.value(2, 0, "n")
 	b.pass(time.Second)
 	b.agent.sampler.RunDue(b.now)
-	for _, s := range b.site.before.Windows[:1] {
+	for _, s := range b.site.before.WindowSeries[:1] {
 		b.agent.upstream.Store(b.sample(10), s)
 	}
 	b.agent.sampler.RunDue(b.now.Add(ms))

@@ -31,13 +31,13 @@ type Selection struct {
 type Archive struct {
 	*archive.Archive
 	*replay.Source
-	Window timewindow.Window
-	Every  time.Duration
-	Zone   *time.Location
+	Part  timewindow.Part
+	Every time.Duration
+	Zone  *time.Location
 }
 
-// WindowError is an error of options that select no part of an archive.
-type WindowError struct{ error }
+// PartError is an error of options that select no part of an archive.
+type PartError struct{ error }
 
 // Open opens the selected archive. The caller closes it.
 func (o *Selection) Open() (*Archive, error) {
@@ -48,7 +48,7 @@ func (o *Selection) Open() (*Archive, error) {
 	p := &Archive{Archive: a, Zone: o.Local, Every: o.Every}
 	if err := p.selectPart(o); err != nil {
 		_ = a.Close()
-		return nil, WindowError{err}
+		return nil, PartError{err}
 	}
 	return p, nil
 }
@@ -65,11 +65,11 @@ func (p *Archive) selectPart(o *Selection) (err error) {
 		}
 	}
 	extent := timewindow.Extent{Start: p.Start(), End: p.End(), Now: time.Now(), Zone: p.Zone}
-	if p.Window, err = o.Window.Window(extent); err != nil {
+	if p.Part, err = o.Window.Part(extent); err != nil {
 		return err
 	}
 	p.Source = replay.NewSource(p.Archive)
-	p.SetTime(p.Window.Origin)
+	p.SetTime(p.Part.Origin)
 	return nil
 }
 
@@ -128,7 +128,7 @@ func (p *Archive) FormatTime(t time.Time) string {
 func (p *Archive) sampleUntilValues(ctx context.Context, s *session.Session, watched []*derived.Metric) error {
 	const most = 1000
 	n := 0
-	err := replay.NewPlayer(p.Source, s).Play(ctx, replay.Options{Start: p.Window.Origin, End: p.Window.End},
+	err := replay.NewPlayer(p.Source, s).Play(ctx, replay.Options{Start: p.Part.Origin, End: p.Part.End},
 		func(s *session.Session, _ time.Time) error {
 			n++
 			for _, m := range watched {
@@ -139,7 +139,7 @@ func (p *Archive) sampleUntilValues(ctx context.Context, s *session.Session, wat
 			return replay.ErrEnough
 		})
 	if err == nil && n == 0 {
-		err = s.Sample(ctx, p.Window.Origin) // of metrics without operands
+		err = s.Sample(ctx, p.Part.Origin) // of metrics without operands
 	}
 	return err
 }

@@ -102,7 +102,7 @@ func (t *invocation) play() (*collector.Archive, error) {
 	for _, damage := range p.Damage() {
 		t.reportDamage(damage)
 	}
-	if p.Window.Unaligned {
+	if p.Part.Unaligned {
 		t.complain(fmt.Errorf("-A is ignored: the time window contains no multiple of %s", t.archive.Window.Align))
 	}
 	return p, nil
@@ -142,7 +142,7 @@ func (t *invocation) connect(ctx context.Context) (*collector.Collector, error) 
 // playerOptions returns the options of a player: the selected samples, warnings of damage, and the progress.
 func (t *invocation) playerOptions(p *collector.Archive, progress *progress) replay.Options {
 	return replay.Options{
-		Start: p.Window.Origin, End: p.Window.End, Every: p.Every,
+		Start: p.Part.Origin, End: p.Part.End, Every: p.Every,
 		Read: progress.recordRead,
 		Damaged: func(damage error) {
 			progress.clear()
@@ -157,7 +157,7 @@ func (t *invocation) showTicks(ctx context.Context, a *query, m *derived.Metric)
 	if p == nil || len(m.Needs().Windows) == 0 {
 		return nil
 	}
-	progress := t.progress(p.Window.Start, p.Window.End)
+	progress := t.progress(p.Part.Start, p.Part.End)
 	defer progress.clear()
 	a.Watch(m)
 	player := replay.NewPlayer(p.Source, a.Session)

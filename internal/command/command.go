@@ -205,7 +205,7 @@ func (t *invocation) fail(err error) int {
 	if errors.Is(err, context.Canceled) {
 		err = errors.New("interrupted")
 	}
-	if window, ok := errors.AsType[collector.WindowError](err); ok {
+	if window, ok := errors.AsType[collector.PartError](err); ok {
 		return t.usageError(window)
 	}
 	t.complain(err)

@@ -115,7 +115,7 @@ func (r *recorder) takeSamples(ctx context.Context, c *collector.Collector) erro
 
 // playArchive takes the samples of an archive.
 func (r *recorder) playArchive(ctx context.Context, p *collector.Archive) error {
-	progress := r.progress(p.Window.Origin, p.Window.End)
+	progress := r.progress(p.Part.Origin, p.Part.End)
 	defer progress.clear()
 	n := 0
 	err := replay.NewPlayer(p.Source, r.session).Play(ctx, r.playerOptions(p, progress),
@@ -127,11 +127,11 @@ func (r *recorder) playArchive(ctx context.Context, p *collector.Archive) error 
 			return nil
 		})
 	if err == nil && (n == 0 || !r.hasOperandValue()) {
-		end := p.Window.End
+		end := p.Part.End
 		if n == r.samples {
 			end = r.session.Time()
 		}
-		err = fmt.Errorf("the archive has no value of any operand from %s to %s", p.FormatTime(p.Window.Origin),
+		err = fmt.Errorf("the archive has no value of any operand from %s to %s", p.FormatTime(p.Part.Origin),
 			p.FormatTime(end))
 	}
 	return err

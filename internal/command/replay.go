@@ -63,7 +63,7 @@ func runReplay(ctx context.Context, t *invocation, args []string) int {
 	if err != nil {
 		return t.fail(err)
 	}
-	progress := t.progress(p.Window.Origin, p.Window.End)
+	progress := t.progress(p.Part.Origin, p.Part.End)
 	if p.Every == 0 {
 		progress.passes = 2 // the first pass finds metrics that are recorded together
 	}

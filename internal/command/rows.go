@@ -34,7 +34,7 @@ func (e *evaluation) sampleArchive(ctx context.Context, p *collector.Archive, sa
 	e.zone = p.Zone
 	rows := e.rows()
 	rows.played = p
-	progress := e.progress(p.Window.Origin, p.Window.End)
+	progress := e.progress(p.Part.Origin, p.Part.End)
 	defer progress.clear()
 	if e.stdout.isTerminal() {
 		progress.w = nil // rows would mix with it

@@ -3,11 +3,11 @@
 // the caller passes the extent of the archive and the present time.
 //
 //	                        archive ├──────────────────────────────────┤ Extent
-//	-S, -T, -O ──resolve──►              ├─────┬──────────────┤          Window
+//	-S, -T, -O ──resolve──►              ├─────┬──────────────┤          Part
 //	                                   Start Origin          End
 //
 //	extent := timewindow.Extent{Start: first, End: last, Now: now, Zone: zone}
-//	w, err := timewindow.Options{Start: "@10:00", End: "2hours", Align: "1min"}.Window(extent)
+//	p, err := timewindow.Options{Start: "@10:00", End: "2hours", Align: "1min"}.Part(extent)
 //
 //	argument of -S, -T, -O      meaning
 //	1hour30min                  after the start of the archive; for -T and -O, after that of the window

@@ -58,7 +58,7 @@ func (r *reducer) result(w *derived.Window, served *view, of []column) *derived.
 	}
 	clear(r.runs) // they would keep columns in memory
 	r.removeOthers(v)
-	v.Unknown = served.unknown && len(v.Bits) == 0
+	v.Incomplete = served.unknown && len(v.Bits) == 0
 	return v
 }
 

@@ -64,7 +64,7 @@ func (w *window) add(tick int64, v *derived.Vector, insts *derived.InstSet) {
 		w.lost, w.firstAfter = 0, 0
 	}
 	given, served := w.orders(v, insts)
-	w.newest, w.latest, w.insts, w.unknown, w.failed = tick, given, served, v.Unknown, nil
+	w.newest, w.latest, w.insts, w.unknown, w.failed = tick, given, served, v.Incomplete, nil
 	w.columns = append(w.columns, newColumn(tick, given, v.Bits))
 	w.values += len(w.columns[len(w.columns)-1].bits)
 }

@@ -175,7 +175,7 @@ func (r *Reloader) awaitFirstSamples(ctx context.Context, snap, before *Snapshot
 // switchTo replaces the snapshot that is served. The functions over time switch at the same time, in Sampler.SwitchSet.
 func (r *Reloader) switchTo(ctx context.Context, snap *Snapshot) error {
 	snap.PreparedEvaluation.Store(snap.Set.NewEvaluation()) // here, so that no request has to make it
-	published, err := r.options.Sampler.SwitchSet(ctx, snap.Set, snap.Windows, snap.WindowTimes)
+	published, err := r.options.Sampler.SwitchSet(ctx, snap.Set, snap.WindowSeries, snap.WindowTimes)
 	if err != nil {
 		return err
 	}

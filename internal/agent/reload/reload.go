@@ -119,7 +119,7 @@ func New(o Options) *Reloader {
 	r.config = r.options.Load()
 	snap := r.buildSnapshot(nil)
 	r.saveIdentities()
-	snap.Published = r.options.Sampler.ApplySet(snap.Set, snap.Windows, snap.WindowTimes)
+	snap.Published = r.options.Sampler.ApplySet(snap.Set, snap.WindowSeries, snap.WindowTimes)
 	r.publish(snap)
 	snap.Report(r.log, &served.Snapshot{}, len(r.config.Failures))
 	return r

@@ -19,9 +19,9 @@ type Snapshot struct {
 	Series       []*upstream.Series // of OperandSets, by index
 	OlderSamples []int              // that each of Series needs beside the newest
 
-	Windows     []*upstream.Series // of Set.Windows(), by index; nil: the window is not sampled
-	WindowTimes [][]*atomic.Int64  // Usage.WindowTime of the metrics that need each window
-	Published   *sampler.Published // of Windows
+	WindowSeries []*upstream.Series // of Set.Windows(), by index; nil: the window is not sampled
+	WindowTimes  [][]*atomic.Int64  // Usage.WindowTime of the metrics that need each window
+	Published    *sampler.Published // of Windows
 
 	PreparedEvaluation atomic.Pointer[derived.Evaluation] // for the first fetch, which takes it
 }
@@ -75,12 +75,12 @@ func (s *Snapshot) addSeries(before *Snapshot) {
 
 // addWindows sets Windows, and the older samples that they need.
 func (s *Snapshot) addWindows() {
-	s.Windows = make([]*upstream.Series, len(s.Snapshot.Windows))
-	s.WindowTimes = make([][]*atomic.Int64, len(s.Windows))
+	s.WindowSeries = make([]*upstream.Series, len(s.Snapshot.Windows))
+	s.WindowTimes = make([][]*atomic.Int64, len(s.WindowSeries))
 	for k, o := range s.Snapshot.Windows {
 		if o != nil {
 			i, _ := s.OperandSetIndex(o)
-			s.Windows[k] = s.Series[i]
+			s.WindowSeries[k] = s.Series[i]
 			s.OlderSamples[i] = max(s.OlderSamples[i], s.Set.Windows()[k].Needs().History)
 		}
 	}

@@ -24,20 +24,20 @@ type Extent struct {
 	Zone       *time.Location // of dates and times; nil: UTC
 }
 
-// Window is a part of an archive.
-type Window struct {
+// Part is a part of an archive.
+type Part struct {
 	Start, End time.Time
 	Origin     time.Time // time of the first sample; from Start to End
-	Unaligned  bool      // no multiple of Align is in the window, so Align was ignored
+	Unaligned  bool      // no multiple of Align is in the part, so Align was ignored
 }
 
-// Window returns the selected part. It cuts off times outside the archive. An error names the option; about a text that
+// Part returns the selected part. It cuts off times outside the archive. An error names the option; about a text that
 // is not valid it is an *[Error].
-func (o Options) Window(e Extent) (Window, error) {
+func (o Options) Part(e Extent) (Part, error) {
 	if e.Zone == nil {
 		e.Zone = time.UTC
 	}
-	w := Window{Start: e.Start, End: e.End}
+	p := Part{Start: e.Start, End: e.End}
 	var err error
 	align := time.Duration(0)
 	if o.Align != "" {
@@ -45,7 +45,7 @@ func (o Options) Window(e Extent) (Window, error) {
 			err = &Error{o.Align, 0, wantInterval}
 		}
 		if err != nil {
-			return w, fmt.Errorf("-A: %w", err)
+			return p, fmt.Errorf("-A: %w", err)
 		}
 	}
 	aligned := func(t time.Time) time.Time {
@@ -57,45 +57,45 @@ func (o Options) Window(e Extent) (Window, error) {
 			next = t.Add(align - past)
 		}
 		if next.After(e.End) {
-			w.Unaligned = true
+			p.Unaligned = true
 			return t
 		}
 		return next
 	}
 
 	if o.Start != "" {
-		if w.Start, err = e.resolve(o.Start, e.Start, e.End); err != nil {
-			return w, fmt.Errorf("-S: %w", err)
+		if p.Start, err = e.resolve(o.Start, e.Start, e.End); err != nil {
+			return p, fmt.Errorf("-S: %w", err)
 		}
-		w.Start = later(w.Start, e.Start)
+		p.Start = later(p.Start, e.Start)
 	}
-	w.Start = aligned(w.Start)
-	if w.Start.After(e.End) {
-		return w, fmt.Errorf("-S: the window begins at %s, after the end of the archive at %s", e.text(w.Start),
+	p.Start = aligned(p.Start)
+	if p.Start.After(e.End) {
+		return p, fmt.Errorf("-S: the window begins at %s, after the end of the archive at %s", e.text(p.Start),
 			e.text(e.End))
 	}
 	if o.End != "" {
-		if w.End, err = e.resolve(o.End, w.Start, e.End); err != nil {
-			return w, fmt.Errorf("-T: %w", err)
+		if p.End, err = e.resolve(o.End, p.Start, e.End); err != nil {
+			return p, fmt.Errorf("-T: %w", err)
 		}
-		if w.End.After(e.End) {
-			w.End = e.End
+		if p.End.After(e.End) {
+			p.End = e.End
 		}
-		if w.End.Before(w.Start) {
-			return w, fmt.Errorf("-T: the window ends at %s, before it begins at %s", e.text(w.End), e.text(w.Start))
+		if p.End.Before(p.Start) {
+			return p, fmt.Errorf("-T: the window ends at %s, before it begins at %s", e.text(p.End), e.text(p.Start))
 		}
 	}
-	w.Origin = w.Start
+	p.Origin = p.Start
 	if o.Origin != "" {
-		if w.Origin, err = e.resolve(o.Origin, w.Start, w.End); err != nil {
-			return w, fmt.Errorf("-O: %w", err)
+		if p.Origin, err = e.resolve(o.Origin, p.Start, p.End); err != nil {
+			return p, fmt.Errorf("-O: %w", err)
 		}
-		w.Origin = aligned(later(w.Origin, w.Start))
-		if w.Origin.After(w.End) {
-			w.Origin = w.End
+		p.Origin = aligned(later(p.Origin, p.Start))
+		if p.Origin.After(p.End) {
+			p.Origin = p.End
 		}
 	}
-	return w, nil
+	return p, nil
 }
 
 func later(a, b time.Time) time.Time {

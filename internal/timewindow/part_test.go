@@ -75,7 +75,7 @@ func TestWindow(t *testing.T) {
 		{"end of the same day", Options{Start: "30s", End: "@23:00"}, "14 22:13:50.25", "14 23:00:00", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			w, err := row.o.Window(extent())
+			w, err := row.o.Part(extent())
 			require.NoError(t, err)
 			if row.origin == "" {
 				row.origin = row.start
@@ -85,7 +85,7 @@ func TestWindow(t *testing.T) {
 			assert.False(t, w.Unaligned)
 		})
 	}
-	w, err := Options{Align: "3day"}.Window(extent())
+	w, err := Options{Align: "3day"}.Part(extent())
 	require.NoError(t, err)
 	assert.True(t, w.Unaligned)
 	assert.Equal(t, extent().Start, w.Start)
@@ -133,7 +133,7 @@ func TestDateInAZone(t *testing.T) {
 		var err error
 		e.Zone, err = Zone(row.zone)
 		require.NoError(t, err, row.zone)
-		w, err := Options{Start: "@10:00"}.Window(e)
+		w, err := Options{Start: "@10:00"}.Part(e)
 		require.NoError(t, err, row.zone)
 		assert.Equal(t, row.want, w.Start.UTC().Format("2006-01-02 15:04"), row.zone)
 	}
@@ -187,7 +187,7 @@ func TestErrors(t *testing.T) {
 		{Options{Start: "@Wed"}, `want a time`},
 		{Options{Start: "@"}, `character 2: want a time`},
 	} {
-		_, err := row.o.Window(extent())
+		_, err := row.o.Part(extent())
 		assert.ErrorContains(t, err, row.want, row.o)
 	}
 }
@@ -214,7 +214,7 @@ func FuzzWindow(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, start, end, align, origin string) {
 		e := extent()
-		w, err := Options{start, end, align, origin}.Window(e)
+		w, err := Options{start, end, align, origin}.Part(e)
 		if err != nil {
 			return
 		}
