@@ -147,6 +147,12 @@ func table() []lie {
 			}
 			return vs
 		})},
+		{"values-stuck", "", fetch, each(func(t *exchange, vs []pdu.Value) []pdu.Value { // for 4 s
+			for i := range vs {
+				vs[i].Bits -= vs[i].Bits % 4e9
+			}
+			return vs
+		})},
 		{"types-change", "", fetch, each(func(t *exchange, vs []pdu.Value) []pdu.Value {
 			for i, v := range vs {
 				vs[i] = [...]pdu.Value{

@@ -68,6 +68,9 @@ type client struct {
 	fetches      int      // for each connection; 0: without end
 	severalLists bool     // per connection; a list then does not have all that came since its last fetch
 	unchecked    []string // metrics that it also fetches, without a check
+
+	list    []selection // nil: it chooses
+	windows *atomic.Int64
 }
 
 func (c *client) run(ctx context.Context) { c.reconnect(ctx, c.name, c.fetchList) }
@@ -99,7 +102,7 @@ func (c *client) fetchList(ctx context.Context, conn *pmapi.Conn) error {
 	if err := c.addUnchecked(ctx, fetcher); err != nil {
 		return err
 	}
-	j, n := newJudge(c.shared, c.name, list), 0
+	j, n := newJudge(c.shared, c.name, list, c.windows), 0
 	return fetcher.FetchAt(ctx, c.pace, func(f rig.Fetched) bool {
 		j.check(f)
 		n++
@@ -114,8 +117,11 @@ func (s *shared) causedByKill(asked, failed time.Time, err error) bool {
 		s.disturbances.overlap(asked, failed, agentGone)
 }
 
-// choose returns metrics of the model, and before them the metrics of their tracks.
+// choose returns metrics of the model, and before them the metrics of their tracks, unless the client has a list.
 func (c *client) choose() (list []selection) {
+	if c.list != nil {
+		return slices.Clone(c.list)
+	}
 	for _, i := range c.rand.Perm(len(c.model.metrics))[:min(c.metrics, len(c.model.metrics))] {
 		x := &c.model.metrics[i]
 		if !c.severalLists || x.form.track != sinceLastFetchTrack {

@@ -282,6 +282,6 @@ func complaint() *regexp.Regexp {
 // excuse matches complaints that have a cause in the run: wave, which is killed; agents of the rig at the end of
 // pmcd; liars; agents that ended on demand; a host that does not know its own name.
 func excuse() *regexp.Regexp {
-	return regexp.MustCompile(`rig-agent: .*broken pipe|wave|evil|vile|active agent dom|client connection from|` +
+	return regexp.MustCompile(`rig-agent: .*broken pipe|wave|evil|vile|stuck|active agent dom|client connection from|` +
 		`__pmGetAddrInfo|CleanupAgent \.\.\.|terminated, exit\(0\)`)
 }

@@ -2,6 +2,7 @@ package soak
 
 import (
 	"math"
+	"sync/atomic"
 	"time"
 
 	"pmdaderived/pdu"
@@ -30,6 +31,14 @@ type selection struct {
 	role   role
 }
 
+// text returns the definition of a metric of the model or of a track.
+func (c *selection) text() string {
+	if c.metric != nil {
+		return c.metric.text()
+	}
+	return c.track.text(c.role)
+}
+
 // judge checks the fetches of one list of metrics of one context. The metrics of the tracks are before those of the
 // model, and those of one track are together. If the first metric is an operand, values may be missing when pmcd has no
 // value of that operand in the same fetch.
@@ -38,6 +47,9 @@ type judge struct {
 	client string
 	list   []selection
 	states map[string]*trackState // by track
+
+	// windows counts windows since the last fetch that join the one before, and whose ticks are all known. It may be nil.
+	windows *atomic.Int64
 }
 
 // trackState is the state of a track in a context.
@@ -49,8 +61,8 @@ type trackState struct {
 	fetchedAt time.Time
 }
 
-func newJudge(s *shared, who string, list []selection) *judge {
-	return &judge{shared: s, client: who, list: list, states: make(map[string]*trackState)}
+func newJudge(s *shared, who string, list []selection, windows *atomic.Int64) *judge {
+	return &judge{shared: s, client: who, list: list, states: make(map[string]*trackState), windows: windows}
 }
 
 // check checks the values of a fetch.
@@ -115,7 +127,7 @@ func (j *judge) checkTrack(t *track, sampled rig.Fetched, excused bool) (m momen
 		p = new(trackState)
 		j.states[t.name] = p
 	}
-	renewed := j.disturbances.affect(p.fetchedAt, answered, pmcdSIGHUP) // the daemon may be another one
+	renewed := j.disturbances.affect(p.fetchedAt, answered, pmcdSIGHUP, pmcdGone) // the daemon may be another one
 	if renewed || t.sinceLastFetch && j.disturbances.affect(p.fetchedAt, answered, agentGone) {
 		p.nextStart = 0
 	}
@@ -187,6 +199,9 @@ func (j *judge) checkStep(t *track, p *trackState, m *moment, step, pace float64
 // ticks, and each tick is late by half an interval at most.
 const mostSpan = 5 * time.Second
 
+// mostRounding limits the difference of two times of the same tick, in ns: pmrep prints gauges as a DOUBLE.
+const mostRounding = 1000
+
 // checkTicks checks the ticks of a window, the last of which is at m.at.
 func (j *judge) checkTicks(t *track, p *trackState, m *moment, sampled rig.Fetched) {
 	m.first = m.at
@@ -200,10 +215,11 @@ func (j *judge) checkTicks(t *track, p *trackState, m *moment, sampled rig.Fetch
 		return
 	}
 	bits, counted := sampled.Bits(2)
+	ticks, _ := sampled.Bits(3)
 	switch {
 	case m.at == p.last.at:
-		m.before, m.repeated = p.last.before, true
-		if counted || m.first != p.last.first {
+		m.before, m.whole, m.repeated = p.last.before, p.last.whole, true
+		if counted || ticks != 0 || m.first != p.last.first {
 			j.tally.addProblem(wrongValue,
 				"%s at %d: the ticks of %s are those of the fetch before, and it counts them again", j.client, m.at, t.name)
 		}
@@ -213,9 +229,17 @@ func (j *judge) checkTicks(t *track, p *trackState, m *moment, sampled rig.Fetch
 	case counted:
 		m.before = m.at - uint64(math.Float64frombits(bits))
 	}
-	if p.nextStart != 0 && m.before != p.nextStart {
+	all := tickOf(m.at) - tickOf(m.first) + 1
+	if m.whole = ticks == all; ticks > all || ticks < min(2, all) {
+		j.tally.addProblem(wrongValue, "%s at %d: %s has %d ticks since %d", j.client, m.at, t.name, ticks, m.first)
+	}
+	switch {
+	case p.nextStart == 0:
+	case max(m.before, p.nextStart)-min(m.before, p.nextStart) > mostRounding:
 		j.tally.addProblem(wrongValue, "%s at %d: %s counts since %d, and has to count since %d", j.client, m.at, t.name,
 			m.before, p.nextStart)
+	case m.whole && j.windows != nil:
+		j.windows.Add(1)
 	}
 	p.nextStart = m.at
 }

@@ -48,6 +48,37 @@ func liarNames(agent string) (names []string) {
 	return names
 }
 
+// stuckName is an agent whose values stand still for 4 s each: windows have ticks that their client has had. It always
+// tells this lie, and no other.
+const stuckName, stuckLie = "stuck", "values-stuck"
+
+// windowsOf returns windows with the operands of another agent than wave.
+func windowsOf(agent string) []selection {
+	list := windows()
+	for i := range list {
+		list[i].name = strings.Replace(list[i].name, "derived.", "derived."+agent+".", 1)
+	}
+	return list
+}
+
+// windowDefinitions returns the definitions of these.
+func windowDefinitions(agent string) string {
+	var all strings.Builder
+	for _, c := range windowsOf(agent)[1:] {
+		fmt.Fprintf(&all, "%s = %s\n", strings.TrimPrefix(c.name, "derived."),
+			strings.ReplaceAll(c.text(), waveName+".", agent+"."))
+	}
+	return all.String()
+}
+
+// deceived returns the client of these. It finds windows wrong, as all clients would find those of theirs that are wrong.
+func (r *run) deceived() *client {
+	return &client{
+		shared: &shared{pmcd: r.pmcd, model: r.model, tally: r.deceptions, disturbances: r.disturbances},
+		name:   "client of " + stuckName, list: windowsOf(stuckName), pace: rig.Every(time.Second),
+	}
+}
+
 // everyRandom is the number of lies of which one changes random words.
 const everyRandom = 4
 

@@ -17,6 +17,7 @@ type moment struct {
 	before   uint64  // of the sample before, likewise; 0: there is none
 	interval float64 // divisor of rates, in s
 	first    uint64  // of windows: the first tick; at is the last one
+	whole    bool    // of windows: no tick from first to at is a gap
 
 	// There is no newer sample than at the fetch before: rates are the same, and deltas have no value.
 	repeated bool
@@ -37,6 +38,7 @@ type form struct {
 	historic bool   // it needs a sample before
 	lasting  bool   // likewise; its values stay while there is no newer sample
 	sums     bool   // it is a sum: 0 of no values, once there were two samples
+	whole    bool   // its value is known if no tick is a gap
 	cells    func(m moment, k float64) []cell
 }
 
@@ -138,6 +140,10 @@ func forms() []form {
 				return sum * k
 			}),
 		},
+		{
+			name: "peak", track: sinceLastFetchTrack, whole: true, cells: single(peak),
+			text: "max_sample(" + tickNumber + " - 8 * floor(" + tickNumber + " / 8)) * %d",
+		},
 		{name: "looked", track: sinceLastFetchTrack, text: "(max_sample(" + counting + ") - min_sample(" + counting +
 			")) * %d", cells: single(spanned)},
 		{
@@ -177,6 +183,15 @@ const evenSecond = "instant(wave.nanos) / 2000000000 - floor(instant(wave.nanos)
 
 // spanned returns the time from the first tick to the last one.
 func spanned(m moment, k float64) float64 { return float64(m.at-m.first) * k }
+
+// peak returns the greatest of the numbers of all ticks from the first to the last one, modulo 8.
+func peak(m moment, k float64) float64 {
+	last, most := tickOf(m.at), uint64(0)
+	for tick := max(tickOf(m.first), last-7); tick <= last; tick++ {
+		most = max(most, tick%8)
+	}
+	return float64(most) * k
+}
 
 func single(f func(m moment, k float64) float64) func(moment, float64) []cell {
 	return func(m moment, k float64) []cell { return []cell{{pdu.NoInst, f(m, k)}} }
@@ -231,6 +246,21 @@ func newModel(definitions int) *model {
 	return m
 }
 
+// windows returns a list of windows since the client's last fetch: the metrics of their track, a peak and a sum.
+func windows() []selection {
+	list := []selection{{name: plainName}}
+	t, m := trackOf(sinceLastFetchTrack), newModel(len(forms()))
+	for _, r := range t.roles() {
+		list = append(list, selection{name: t.metric(r), track: t, role: r})
+	}
+	for i := range m.metrics {
+		if x := &m.metrics[i]; x.form.name == "peak" || x.form.name == "counted" {
+			list = append(list, selection{name: x.name, metric: x})
+		}
+	}
+	return list
+}
+
 // file returns the definition file of the model.
 func (m *model) file() string {
 	var b strings.Builder
@@ -240,10 +270,14 @@ func (m *model) file() string {
 		}
 	}
 	for _, x := range m.metrics {
-		text := strings.ReplaceAll(x.form.text, "SPAN", fmt.Sprintf("%ds", 10+x.k%50))
-		fmt.Fprintf(&b, "%s = "+text+"\n", strings.TrimPrefix(x.name, "derived."), x.k)
+		fmt.Fprintf(&b, "%s = %s\n", strings.TrimPrefix(x.name, "derived."), x.text())
 	}
 	return b.String()
+}
+
+// text returns the definition.
+func (x *metric) text() string {
+	return fmt.Sprintf(strings.ReplaceAll(x.form.text, "SPAN", fmt.Sprintf("%ds", 10+x.k%50)), x.k)
 }
 
 // problem returns what is wrong with the values of a metric; "": nothing.
@@ -256,6 +290,9 @@ func (x *metric) problem(at moment, t pdu.Type, values []pdu.Value) string {
 	}
 	if x.form.historic && at.repeated && !x.form.lasting {
 		return fmt.Sprintf("%d values, and the sample is that of the fetch before", len(values))
+	}
+	if x.form.whole && !at.whole {
+		return ""
 	}
 	want := x.form.cells(at, float64(x.k))
 	if len(want) != len(values) {

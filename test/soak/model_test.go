@@ -24,7 +24,7 @@ func valuesOf(cells []cell) []pdu.Value {
 func TestModelRefusesWrongValues(t *testing.T) {
 	at := moment{
 		at: 1_700_000_004_123_456_000, before: 1_700_000_003_000_000_000, interval: 1.1234,
-		first: 1_700_000_002_003_000_000,
+		first: 1_700_000_002_003_000_000, whole: true,
 	}
 	m := newModel(len(forms()))
 	for _, x := range m.metrics {

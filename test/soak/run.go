@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -71,7 +72,7 @@ const Least = 2 * time.Minute
 func Full(length time.Duration) Plan {
 	return Plan{
 		Length: length, Interval: max(time.Second, length/60), Definitions: 1943,
-		Periodic: 16, Irregular: 8, Reconnecting: 6, Wide: 2, Readers: 6, Tools: 3, Flood: 10 * time.Millisecond,
+		Periodic: 15, Irregular: 8, Reconnecting: 6, Wide: 2, Readers: 6, Tools: 3, Flood: 10 * time.Millisecond,
 		Edit: time.Second, Kills: max(1, int(float64(length)*(watchUntil-watchFrom)/float64(65*time.Second))-1),
 		Hangups: 5, Restarts: 4, Liars: 2, Lie: 5 * time.Second,
 		Ages: min(time.Minute, length/10),
@@ -98,9 +99,9 @@ func Lies() Plan {
 	}
 }
 
-// clients returns the number of clients at the same time.
+// clients returns the number of clients at the same time, with the one that stands still.
 func (p Plan) clients() int {
-	return p.Periodic + p.Irregular + p.Reconnecting + p.Wide + p.Readers + 4*p.Tools
+	return p.Periodic + p.Irregular + p.Reconnecting + p.Wide + 1 + p.Readers + 4*p.Tools
 }
 
 // run is the state of a run.
@@ -110,7 +111,9 @@ type run struct {
 	folder  rig.Folder
 	editor  *editor
 	lies    lies
-	clients atomic.Uint64 // that have a source of random numbers
+
+	deceptions *tally        // of the client of stuck
+	clients    atomic.Uint64 // that have a source of random numbers
 
 	autoRestarts    int           // automatic restarts of agents by this pmcd
 	lastAutoRestart time.Time     // time of the last one
@@ -135,7 +138,7 @@ func Run(ctx context.Context, o Options) (table *rig.Table, err error) {
 	if err != nil {
 		return nil, err
 	}
-	programs := map[string]string{daemonName: o.Daemon, waveName: self}
+	programs := map[string]string{daemonName: o.Daemon, waveName: self, stuckName: self}
 	for i := range o.Plan.Liars {
 		programs[liarOf(i)] = self
 	}
@@ -144,10 +147,13 @@ func Run(ctx context.Context, o Options) (table *rig.Table, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, folder.Remove()) }()
-	r := &run{options: o, folder: folder, lies: newLies(rand.New(rand.NewPCG(o.Seed, 0))), shared: &shared{
-		model: newModel(o.Plan.Definitions), tally: &tally{begin: time.Now(), log: o.Log}, disturbances: &disturbances{},
-		lying: o.Plan.Liars > 0,
-	}}
+	r := &run{
+		options: o, folder: folder, lies: newLies(rand.New(rand.NewPCG(o.Seed, 0))), deceptions: &tally{log: io.Discard},
+		shared: &shared{
+			model: newModel(o.Plan.Definitions), tally: &tally{begin: time.Now(), log: o.Log}, disturbances: &disturbances{},
+			lying: o.Plan.Liars > 0,
+		},
+	}
 	if err := r.launch(); err != nil {
 		return nil, err
 	}
@@ -176,7 +182,14 @@ func (r *run) launch() error {
 		text += liarDefinitions(name)
 		agents = append(agents, rig.AgentSpec{Name: name, Domain: 402 + i, Lies: r.folder.Path("lie-" + name)}.In(r.folder))
 	}
-	if _, err := conf.Write("model.conf", text); err != nil {
+	agents = append(agents, rig.AgentSpec{
+		Name: stuckName, Domain: 402 + r.options.Plan.Liars,
+		Lies: r.folder.Path("lie-" + stuckName),
+	}.In(r.folder))
+	if _, err := r.folder.Write("lie-"+stuckName, stuckLie); err != nil {
+		return err
+	}
+	if _, err := conf.Write("model.conf", text+windowDefinitions(stuckName)); err != nil {
 		return err
 	}
 	r.editor = &editor{
@@ -196,7 +209,7 @@ func (r *run) launch() error {
 
 // definitions returns the number of definitions that are served before the first edit.
 func (r *run) definitions() int {
-	n := len(r.model.metrics) + len(r.editor.site.Names())
+	n := len(r.model.metrics) + len(r.editor.site.Names()) + strings.Count(windowDefinitions(stuckName), "\n")
 	for i := range r.options.Plan.Liars {
 		n += len(liarNames(liarOf(i)))
 	}
@@ -376,6 +389,7 @@ func (r *run) runAll(ctx context.Context) error {
 	for i := range r.options.Plan.Liars {
 		running.Go(func() { r.lie(ctx, liarOf(i)) })
 	}
+	running.Go(func() { r.deceived().run(ctx) })
 	r.watch(ctx)
 	running.Wait()
 	return nil
@@ -411,6 +425,10 @@ func (r *run) everyClient() (all []func(context.Context)) {
 	for i := range p.Wide {
 		add(fmt.Sprintf("wide client %d", i), p.Definitions, 0, every(time.Duration(2+3*i)*time.Second))
 	}
+	all = append(all, (&client{
+		shared: r.shared, name: "client that stands still", list: windows(), pace: rig.Every(3 * time.Second),
+		windows: &r.tally.stillWindows,
+	}).run)
 	for i := range p.Readers {
 		c := &reader{
 			shared: r.shared, name: fmt.Sprintf("reader %d", i), client: r.editor.site.NewClient(uint64(i)),

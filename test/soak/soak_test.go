@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -110,7 +111,7 @@ func TestJudge(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			var log strings.Builder
 			s := &shared{tally: &tally{log: &log}, disturbances: &disturbances{}}
-			j := newJudge(s, "client", list)
+			j := newJudge(s, "client", list, nil)
 			j.check(rig.Fetched{Sent: now, Answered: now, Sets: fetchOf(t, list, at(-1100), at(-2100))})
 			require.Zero(t, s.tally.total(), log.String())
 			sets := fetchOf(t, list, at(row.at), at(row.before))
@@ -156,7 +157,7 @@ func TestJudgeOfRestarts(t *testing.T) {
 				cause: row.gone,
 				begin: now.Add(-2), end: now.Add(-1),
 			}}}}
-			j := newJudge(s, "client", list)
+			j := newJudge(s, "client", list, nil)
 			j.check(rig.Fetched{Sent: now, Answered: now, Sets: fetchOf(t, list, at(-1100), at(-2100))})
 			j.check(rig.Fetched{Sent: now, Answered: now, Sets: fetchOf(t, list, at(-100), at(row.before))})
 			assert.Equal(t, row.wrong, s.tally.problems[wrongValue].Load())
@@ -175,7 +176,7 @@ func TestJudgeOfTicks(t *testing.T) {
 			role: role,
 		})
 	}
-	for _, name := range []string{"looked", "counted"} {
+	for _, name := range []string{"looked", "counted", "peak"} {
 		i := slices.IndexFunc(m.metrics, func(x metric) bool { return x.form.name == name })
 		list = append(list, selection{name: m.metrics[i].name, desc: pdu.Desc{
 			PMID: pdu.PMID(len(list)),
@@ -184,8 +185,8 @@ func TestJudgeOfTicks(t *testing.T) {
 	}
 	now := time.Now()
 	at := func(s int) uint64 { return uint64(now.Add(time.Duration(s) * time.Second).UnixNano()) }
-	const sum, looked, counted = 2, 3, 4
-	fetch := func(last, from, since int) rig.Fetched {
+	const sum, looked, counted, peak = 2, 4, 5, 6
+	fetch := func(last, from, since, ticks int) rig.Fetched {
 		f := rig.Fetched{Sent: now, Answered: now}
 		for _, c := range list {
 			set := pdu.ValueSet{PMID: c.desc.PMID}
@@ -195,6 +196,8 @@ func TestJudgeOfTicks(t *testing.T) {
 					float64(c.metric.k)))
 			case c.role == sumRole:
 				set.Values = []pdu.Value{pdu.DoubleValue(0, float64(at(last)-at(since)))}
+			case c.role == countRole:
+				set.Values = []pdu.Value{pdu.Uint32Value(0, uint32(ticks))}
 			default:
 				set.Values = []pdu.Value{pdu.Uint64Value(0, at(map[role]int{atRole: last, firstRole: from}[c.role]))}
 			}
@@ -205,31 +208,44 @@ func TestJudgeOfTicks(t *testing.T) {
 	for _, row := range []struct {
 		name              string
 		last, from, since int // s from now: ticks, and that since which they count
+		ticks             int
 		without           []int
+		wrongPeak         bool
+		windows           int64 // whose values are all known
 		reason            string
 	}{
-		{"the next tick", -7, -7, -8, nil, ""},
-		{"several, after a gap", -1, -3, -8, nil, ""},
-		{"no new one", -8, -9, -10, []int{sum, counted}, ""},
-		{"counted again", -8, -9, -10, []int{counted}, "counts them again"},
-		{"a tick twice", -7, -8, -8, nil, "has the tick of"},
-		{"one that is not counted", -5, -6, -7, nil, "has to count since"},
-		{"one that is counted twice", -5, -7, -9, nil, "has to count since"},
-		{"nothing is counted", -7, -7, -8, []int{sum, counted}, "has to count since"},
-		{"another first tick", -7, -6, -8, nil, "the first tick of look"},
-		{"no value", -7, -7, -8, []int{looked}, "no value of derived.looked."},
+		{"the next tick", -7, -7, -8, 1, nil, false, 1, ""},
+		{"several, after a gap", -1, -3, -8, 3, nil, false, 1, ""},
+		{"several with a gap, that may have been the peak", -1, -3, -8, 2, nil, true, 0, ""},
+		{"no new one", -8, -9, -10, 0, []int{sum, counted}, false, 0, ""},
+		{"summed again", -8, -9, -10, 0, []int{counted}, false, 0, "counts them again"},
+		{"counted again", -8, -9, -10, 2, []int{sum, counted}, false, 0, "counts them again"},
+		{"a tick twice", -7, -8, -8, 2, nil, false, 0, "has the tick of"},
+		{"one that is not counted", -5, -6, -7, 2, nil, false, 0, "has to count since"},
+		{"one that is counted twice", -5, -7, -9, 3, nil, false, 0, "has to count since"},
+		{"nothing is counted", -7, -7, -8, 1, []int{sum, counted}, false, 0, "has to count since"},
+		{"more ticks than there are", -6, -7, -8, 3, nil, false, 0, "has 3 ticks since"},
+		{"fewer than it shows", -6, -7, -8, 1, nil, false, 0, "has 1 ticks since"},
+		{"another first tick", -7, -6, -8, 1, nil, false, 0, "the first tick of look"},
+		{"another peak", -6, -7, -8, 2, nil, true, 1, "derived.peak."},
+		{"no value", -7, -7, -8, 1, []int{looked}, false, 1, "no value of derived.looked."},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var log strings.Builder
 			s := &shared{tally: &tally{log: &log}, disturbances: &disturbances{}}
-			j := newJudge(s, "client", list)
-			j.check(fetch(-8, -9, -10))
+			var windows atomic.Int64
+			j := newJudge(s, "client", list, &windows)
+			j.check(fetch(-8, -9, -10, 2))
 			require.Zero(t, s.tally.total(), log.String())
-			f := fetch(row.last, row.from, row.since)
+			f := fetch(row.last, row.from, row.since, row.ticks)
 			for _, i := range row.without {
 				f.Sets[i].Values = nil
 			}
+			if row.wrongPeak {
+				f.Sets[peak].Values = []pdu.Value{pdu.DoubleValue(pdu.NoInst, -1)}
+			}
 			j.check(f)
+			assert.Equal(t, row.windows, windows.Load())
 			if row.reason == "" {
 				assert.Zero(t, s.tally.total(), log.String())
 				return
@@ -256,7 +272,7 @@ func TestJudgeOfGaps(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			s := &shared{tally: &tally{log: io.Discard}, disturbances: &disturbances{}, lying: row.lying}
 			window := &track{name: "window", span: "5s", when: func(v, _ uint64) uint64 { return v }}
-			j := newJudge(s, "client", []selection{{name: window.metric(atRole), track: window, role: atRole}})
+			j := newJudge(s, "client", []selection{{name: window.metric(atRole), track: window, role: atRole}}, nil)
 			j.check(rig.Fetched{Sent: now.Add(-row.took), Answered: now, Sets: []pdu.ValueSet{{Code: pdu.ErrAgain}}})
 			assert.EqualValues(t, row.missing, s.tally.problems[missingValue].Load())
 		})

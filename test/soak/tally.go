@@ -37,6 +37,9 @@ type tally struct {
 	excused                atomic.Int64 // missing values and failed calls that have a cause
 	problems               [kinds]atomic.Int64
 
+	// windows since the last fetch: of the client that stands still, of pmrep, of pmlogger
+	stillWindows, shownWindows, recordedWindows atomic.Int64
+
 	floods   atomic.Int64 // fetches of the client that floods
 	liesTold atomic.Int64
 	lying    atomic.Int64 // number of agents that lie now

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"pmdaderived/pdu"
@@ -74,8 +75,8 @@ func (t *tool) once(ctx context.Context) error {
 // phaseName is the metric that tools print beside metrics of the same track.
 const phaseName = "derived.track.phase.at"
 
-// exact returns definitions of that track whose values tools print without rounding, and phaseName followed by their
-// names.
+// exact returns definitions of that track whose values tools print without rounding, and the names of what tools
+// print: phaseName, these definitions, and windows.
 func (m *model) exact() (all []*metric, names []string) {
 	names = []string{phaseName}
 	for i := range m.metrics {
@@ -83,15 +84,18 @@ func (m *model) exact() (all []*metric, names []string) {
 			all, names = append(all, x), append(names, x.name)
 		}
 	}
+	for _, c := range windows() {
+		names = append(names, c.name)
+	}
 	return all, names
 }
 
-// csvLine checks a line of pmrep: a time, the value of phaseName, and those of the metrics. records counts the lines
-// with values.
+// csvLine checks a line of pmrep: a time, the value of phaseName, those of the metrics, and others. records counts the
+// lines with values.
 func csvLine(metrics []*metric, records *int) func(string) string {
 	return func(text string) string {
 		cells := strings.Split(text, ",")
-		if len(cells) != 2+len(metrics) || cells[1] == "" || strings.HasPrefix(text, "Time") {
+		if len(cells) < 2+len(metrics) || cells[1] == "" || strings.HasPrefix(text, "Time") {
 			return ""
 		}
 		at, err := strconv.ParseUint(cells[1], 10, 64)
@@ -113,6 +117,44 @@ func csvLine(metrics []*metric, records *int) func(string) string {
 			}
 		}
 		return ""
+	}
+}
+
+// windowLine checks the last cells of a line of pmrep, windows since the last fetch, as those of a client. The heading,
+// and a fetch without values, begin another client.
+func (s *shared) windowLine(who string, counted *atomic.Int64) func(string) {
+	list := windows()
+	j := newJudge(s, who, list, counted)
+	return func(text string) {
+		cells := strings.Split(text, ",")
+		at, err := time.Parse(time.DateTime, cells[0])
+		if err != nil || len(cells) <= len(list) || cells[len(cells)-len(list)+1] == "" {
+			j = newJudge(s, who, list, counted)
+			return
+		}
+		cells = cells[len(cells)-len(list):]
+		sets := make([]pdu.ValueSet, len(list))
+		for i, cell := range cells {
+			number, err := strconv.ParseFloat(cell, 64)
+			value := pdu.DoubleValue(pdu.NoInst, number)
+			if whole, noInteger := strconv.ParseUint(cell, 10, 64); noInteger == nil && list[i].role != sumRole {
+				value = pdu.Uint64Value(pdu.NoInst, whole)
+			}
+			if err == nil {
+				sets[i].Values = []pdu.Value{value}
+			}
+		}
+		at = at.Add(time.Second) // of which the line has not told how much has passed
+		j.check(rig.Fetched{Sent: at, Answered: at, Sets: sets})
+	}
+}
+
+// shownLine checks a line of pmrep as csvLine and windowLine do.
+func (s *shared) shownLine(who string, metrics []*metric, records *int, counted *atomic.Int64) func(string) string {
+	exact, windows := csvLine(metrics, records), s.windowLine(who, counted)
+	return func(text string) string {
+		windows(text)
+		return exact(text)
 	}
 }
 
@@ -165,10 +207,10 @@ func (r *run) tools() (all []*tool, err error) {
 	for i := range r.options.Plan.Tools {
 		add(true, time.Duration(i+1)*400*time.Millisecond, memberLine(member), "pminfo", "-f", member.name)
 		add(false, redial, risingLine(), "pmval", "-r", "-t", fmt.Sprint(0.3*float64(i+1)), atName)
-		add(false, redial, csvLine(exact, new(int)), append([]string{"pmrep", "-ocsv", "-r", "-t", fmt.Sprint(i + 1)},
-			names...)...)
+		add(false, redial, r.shownLine("pmrep", exact, new(int), &r.tally.shownWindows),
+			append([]string{"pmrep", "-ocsv", "-r", "-t", fmt.Sprint(i + 1)}, names...)...)
 		config, err := r.folder.Write(fmt.Sprintf("logger%d.conf", i),
-			fmt.Sprintf("log mandatory on %d sec { %s %s derived.surge }\n", i+1, strings.Join(names, " "), atName))
+			fmt.Sprintf("log mandatory on %d sec { %s %s derived.surge }\n", i+2, strings.Join(names, " "), atName))
 		if err != nil {
 			return nil, err
 		}
@@ -186,7 +228,8 @@ func (r *run) archives(ctx context.Context) (records int) {
 		r.tally.addProblem(failedTool, "%v", err)
 	}
 	for _, archive := range archives {
-		t := &tool{shared: r.shared, line: csvLine(exact, &records), args: append([]string{
+		line := r.shownLine("pmlogger", exact, &records, &r.tally.recordedWindows)
+		t := &tool{shared: r.shared, line: line, args: append([]string{
 			"pmrep", "-a", strings.TrimSuffix(archive, ".meta"), "-u", "-ocsv", "-r",
 		}, names...)}
 		switch err := t.once(ctx); {

@@ -28,6 +28,7 @@ const (
 
 	firstRole // of ticks: the time of the first one; at is the last one
 	sumRole   // sum of the growth from tick to tick
+	countRole // number of ticks
 )
 
 // tracks returns all tracks, in the order of fetches.
@@ -80,13 +81,19 @@ const sinceLastFetchTrack = "look"
 // counting is an operand that has a value only at the ticks at which delta() of it has one.
 const counting = "(delta(wave.nanos) > 0 ? instant(wave.nanos) : instant(wave.nanos))"
 
+// tickNumber is the number of the tick at which counting has its value, and tickOf that of a time: seconds since the
+// Epoch. A sample is at most some ms before its tick, and at most half a second after it.
+const tickNumber = "floor((" + counting + " + 250000000) / 1000000000)"
+
+func tickOf(at uint64) uint64 { return (at + 250e6) / 1e9 }
+
 // roles returns the roles of the track, in the order of fetches.
 func (t *track) roles() []role {
 	switch {
 	case t.historic:
 		return []role{atRole, stepRole, paceRole}
 	case t.sinceLastFetch:
-		return []role{atRole, firstRole, sumRole}
+		return []role{atRole, firstRole, sumRole, countRole}
 	case t.span != "":
 		return []role{atRole, firstRole}
 	}
@@ -98,7 +105,7 @@ func (t *track) ticks() bool { return t.sinceLastFetch || t.span != "" }
 
 // metric returns the name of the metric of a role.
 func (t *track) metric(r role) string {
-	return "derived.track." + t.name + [...]string{".at", ".step", ".pace", ".first", ".sum"}[r]
+	return "derived.track." + t.name + [...]string{".at", ".step", ".pace", ".first", ".sum", ".count"}[r]
 }
 
 // text returns the definition of the metric of a role.
@@ -110,7 +117,7 @@ func (t *track) text(r role) string {
 		return "rate(" + t.operands + ")"
 	case sumRole:
 		return t.over("sum", "delta("+t.operands+")")
-	case firstRole, atRole:
+	case firstRole, atRole, countRole:
 	}
 	x := "instant(" + t.operands + ")"
 	if t.sinceLastFetch {
@@ -119,6 +126,8 @@ func (t *track) text(r role) string {
 	switch {
 	case r == firstRole:
 		return t.over("first", x)
+	case r == countRole:
+		return t.over("count", x)
 	case t.ticks():
 		return t.over("last", x)
 	}

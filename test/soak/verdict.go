@@ -36,6 +36,8 @@ func (r *run) rows(before, after figures, records int) []rig.Row {
 		rig.Some("values checked", t.values.Load()),
 		rig.Some("lines of stock tools checked", t.lines.Load()),
 		rig.Some("records in pmlogger's archives checked", int64(records)),
+		p.windowsRow(t.stillWindows.Load(), t.shownWindows.Load(), t.recordedWindows.Load()),
+		rig.Some("windows over an agent whose values are stuck, found wrong", r.deceptions.problems[wrongValue].Load()),
 		rig.Some("edits served", r.editor.reloads.Load()),
 		rig.Equal("operand agent killed", r.disturbances.count(agentGone), p.Kills+p.Hangups),
 		rig.Equal("of these with a SIGHUP to pmcd", r.disturbances.count(pmcdSIGHUP), p.Hangups),
@@ -62,6 +64,18 @@ func (r *run) rows(before, after figures, records int) []rig.Row {
 		same("goroutines before and after", before.goroutines, after.goroutines),
 		same("descriptors before and after", before.Files, after.Files),
 	}
+}
+
+// windowsRow returns the row about windows since the last fetch. In a short run disturbances leave no time for them.
+func (p Plan) windowsRow(still, shown, recorded int64) rig.Row {
+	row := rig.Row{
+		What:     "windows since the last fetch of a client that stands still, of pmrep, of pmlogger",
+		Measured: fmt.Sprintf("%d, %d and %d", still, shown, recorded), Target: "any", OK: true,
+	}
+	if p.Length >= time.Minute {
+		row.Target, row.OK = "each > 0", min(still, shown, recorded) > 0
+	}
+	return row
 }
 
 func same(what string, before, after int) rig.Row {

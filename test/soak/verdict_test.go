@@ -148,6 +148,14 @@ func TestMissing(t *testing.T) {
 	}
 }
 
+// Each reader must have windows, if there is time for some.
+func TestWindowsRow(t *testing.T) {
+	long, short := Plan{Length: time.Minute}, Plan{Length: time.Minute - 1}
+	assert.True(t, long.windowsRow(3, 2, 1).OK)
+	assert.False(t, long.windowsRow(3, 2, 0).OK)
+	assert.True(t, short.windowsRow(0, 0, 0).OK)
+}
+
 // Memory is compared within the last process, which has had time to come to hold what it needs.
 func TestGrowth(t *testing.T) {
 	const length = 1000
