@@ -45,10 +45,6 @@ func TestMain(m *testing.M) {
 		runAgent(&restless{file})
 		return
 	}
-	if file := os.Getenv(squareVariable); file != "" {
-		runAgent(newSquare(file))
-		return
-	}
 	if file := os.Getenv(keyedVariable); file != "" {
 		runAgent(&keyed{file: file})
 		return
