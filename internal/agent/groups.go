@@ -21,6 +21,18 @@ const maxListBytes = 8 << 20
 
 // listing has what the groups that a client has listed were computed from. The client's first fetch is answered from
 // the same, so that no value has an instance that the client does not know.
+//
+//	a client               the agent
+//	lists groups, labels,  refreshGroups evaluates the newest samples, which makes the groups. At first it makes the
+//	or requests a name     client's listing of what it reads; later it adds samples of series that have none in it.
+//	fetches                startFetch reads the listing if it is valid and the client has not fetched these metrics
+//	                       before: takeSamples uses its samples in place of newer ones. Fetch drops it, read or not.
+//	lists again, but the   refreshGroups drops the listing and makes another.
+//	listing is not valid
+//	does neither           Before drops the listing, with the first request of any client after 10 s.
+//	ends                   EndContext drops the listing.
+//
+// The samples of all listings count in contexts.sampleBytes, as those of histories do.
 type listing struct {
 	at       time.Time     // the first request for a list
 	blocked  time.Duration // fetch.blockedTotal then
@@ -30,7 +42,8 @@ type listing struct {
 	samples  map[*upstream.Series]*operand.Sample // of all requests; only samples that were new enough to be served
 }
 
-// valid reports whether the listing is new enough for a fetch. Nil is not.
+// valid reports whether a fetch is answered from the listing: no reload came after it, and it is not older than a
+// sample may be for every client. Nil is not valid.
 func (l *listing) valid(s *reload.Snapshot, now time.Time, blocked time.Duration) bool {
 	return l != nil && l.snapshot == s && freshness.Served(now.Sub(l.at), freshness.AlwaysServed+blocked-l.blocked)
 }
@@ -81,8 +94,8 @@ func (a *Agent) Instance(c pmda.Client, d pdu.InDom, id pdu.Inst, name string) (
 }
 
 // refreshGroups evaluates all metrics with groups of a domain from the newest samples, as a first fetch does. So a
-// client that requests instances before values gets the present ones. The samples become part of its listing, except
-// those of series that the listing has already: a group is listed for longer than a listing is valid.
+// client that requests instances before values gets the present ones. The samples become part of its listing, which
+// keeps the first one of each series: the groups of that are still listed when the listing is no longer valid.
 func (a *Agent) refreshGroups(c pmda.Client, d pdu.InDom) {
 	now, snap, bytes := a.options.Now(), a.snapshot.Load(), &a.contexts.sampleBytes
 	_, blocked := a.upstream.Drain()
@@ -124,7 +137,7 @@ func (a *Agent) refreshGroups(c pmda.Client, d pdu.InDom) {
 		}
 		if in.Samples = h.Samples; len(h.Samples) > 0 {
 			a.evaluate(snap, m, in)
-			if depth > 1 {
+			if depth > 1 { // new instances have no rate yet, but soon: their groups are listed, too
 				in.Samples = newest.Unchanging()
 				a.evaluate(snap, m, in)
 			}
