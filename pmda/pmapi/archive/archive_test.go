@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -223,6 +224,39 @@ func TestInterpolation(t *testing.T) {
 		assert.Equal(t, []pdu.Value{pdu.Uint32Value(0, 175)}, res.Sets[0].Values)
 		assert.Equal(t, pdu.ErrPMIDLog, res.Sets[1].Code)
 	})
+}
+
+// Of a discrete metric that has had more than 15 instances, those that are in no later record of their domain have no
+// value, also after a mark.
+func TestDiscreteInstancesThatHaveGone(t *testing.T) {
+	inDom := func(seconds, n int) []byte { // a record with the instances 0 to n-1
+		words, offsets, names := []any{2, start + seconds, 0, colours, n}, []any{}, ""
+		for i := range n {
+			words, offsets = append(words, i), append(offsets, len(names))
+			names += strconv.Itoa(i) + "\x00"
+		}
+		return record(append(append(words, offsets...), names)...)
+	}
+	for _, row := range []struct {
+		instances int
+		last      []any // values of the last instance, which goes after 20 s
+	}{
+		{15, []any{100, 100, 100, "-", 400}},
+		{16, []any{100, "-", "-", "-", "-"}},
+	} {
+		var all []int
+		for i := range row.instances {
+			all = append(all, i)
+		}
+		last := row.instances - 1
+		a := open(t, write(t,
+			join(label(-1), desc(discreteID, pdu.SemDiscrete, "hand.discrete"), inDom(0, row.instances), inDom(20, last)),
+			join(label(0), sample(10, 100, all...), sample(30, 200, all[:last]...), sample(40, 0), sample(50, 400, last),
+				sample(60, 500, 0))))
+		c := a.NewContext(time.Time{}, time.Time{})
+		assert.Equal(t, row.last, values(t, c, discreteID, pdu.Inst(last), 15, 25, 35, 45, 55), row.instances)
+		c.Close()
+	}
 }
 
 func TestMetadata(t *testing.T) {

@@ -14,6 +14,25 @@
 // one. So memory depends on the requested metrics, not on the length of the archive. A fetch at an earlier time than
 // the previous one starts from the index again.
 //
+// # States
+//
+// The part of the archive between two mark records is a segment. The reader has one state: what it knows about the
+// rest of the segment, the records after lastRead.
+//
+//	unread   nothing
+//	scanned  the time of the last value of each instance: so it does not search for one that has gone
+//	atMark   it is empty: the last record that was read is a mark after now
+//	atEnd    it is empty: the archive ends
+//
+//	unread           ─► scanned         findMissing has read the rest, and moved back
+//	unread, scanned  ─► atMark, atEnd   readNext reads a mark after now, or finds the end of the archive
+//	unread, scanned  ─► unread          readNext reads a mark that is not after now: the next segment begins
+//	atMark           ─► unread          advance moves now to the mark: the next segment begins
+//	any              ─► unread          restart
+//
+// A series has one more state: it skips the next fetch, or does not. A mark record sets this for a counter whose last
+// fetch returned values, so values depend on the previous fetches. The next fetch, or a restart, ends it.
+//
 // # One fetch
 //
 //	restart      only for an earlier time or a new metric: finds the newest values up to now, backwards from the index
@@ -21,8 +40,6 @@
 //	readAhead    reads on until each series has one record after now
 //	findMissing  searches for instances that are in no record ahead, without storing the records between
 //	interpolate  computes the value of each series from the newest and the next values
-//
-// Values depend on the previous fetches: after a mark record, a counter has no value once.
 //
 // Sources: PMAPI(3), pmSetMode(3), docs/archives.md 5.
 package interp

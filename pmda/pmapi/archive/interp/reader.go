@@ -19,12 +19,21 @@ type Reader struct {
 	records     *logfile.Reader
 	now         time.Time // of the last fetch; the series have all records up to it
 	lastRead    time.Time // of the last record that was read
-	markAhead   bool      // the last record that was read is a mark after now: nothing more is read
-	atEnd       bool      // records is at the end
+	rest        rest      // of the segment
 	valuesAhead int       // number of values in the records ahead of all series
 
 	columns pdu.Columns
 }
+
+// rest is what is known about the part of the segment after lastRead.
+type rest int
+
+const (
+	unread  rest = iota // nothing is known
+	scanned             // series.last has the time of the last value of each instance
+	atMark              // it is empty: lastRead is the time of the next mark, which is after now
+	atEnd               // it is empty: the archive ends at lastRead
+)
 
 // maxAhead is the largest number of values in records ahead. For a metric that would need more, the reader searches
 // without storing the records between.
@@ -116,10 +125,9 @@ func (p *Reader) eachSet(r logfile.Record, yield func(s *series, c column)) {
 // instances have a value or a mark comes. Then it moves to the first record after t.
 func (p *Reader) restart(ctx context.Context, t time.Time) error {
 	for _, s := range p.series {
-		known := make(map[pdu.Inst]bool)
-		*s = series{desc: s.desc, domain: s.domain, known: known, hadValues: s.hadValues, value: s.value}
+		*s = series{desc: s.desc, domain: s.domain, value: s.value}
 	}
-	p.valuesAhead, p.markAhead, p.atEnd = 0, false, false
+	p.valuesAhead, p.rest = 0, unread
 	first := p.log.PositionBefore(t)
 	var until *logfile.Position // the begin of the part that was read before
 	for i := first; ; i-- {
@@ -214,10 +222,10 @@ func (p *Reader) advance(ctx context.Context, t time.Time) error {
 			s.ahead = s.ahead[1:]
 		}
 	}
-	if p.markAhead && !p.lastRead.After(t) {
+	if p.rest == atMark && !p.lastRead.After(t) {
 		p.dropHistory()
 	}
-	for !p.atEnd && !p.lastRead.After(t) {
+	for p.rest != atEnd && !p.lastRead.After(t) {
 		if err := p.readNext(ctx); err != nil {
 			return err
 		}
@@ -229,7 +237,7 @@ func (p *Reader) advance(ctx context.Context, t time.Time) error {
 func (p *Reader) readNext(ctx context.Context) error {
 	r, err := p.read(ctx)
 	if errors.Is(err, io.EOF) {
-		p.atEnd = true
+		p.rest = atEnd
 		return nil
 	}
 	if err != nil {
@@ -239,7 +247,7 @@ func (p *Reader) readNext(ctx context.Context) error {
 	late := r.Time.After(p.now)
 	switch {
 	case r.Mark && late:
-		p.markAhead = true
+		p.rest = atMark
 	case r.Mark:
 		p.dropHistory()
 	default:
@@ -255,21 +263,21 @@ func (p *Reader) readNext(ctx context.Context) error {
 	return nil
 }
 
-// dropHistory drops all values before a mark.
+// dropHistory drops all values before a mark: the segment after it begins.
 func (p *Reader) dropHistory() {
-	p.markAhead, p.valuesAhead = false, 0
+	p.valuesAhead, p.rest = 0, unread
 	for _, s := range p.series {
 		*s = series{
-			desc: s.desc, domain: s.domain, known: s.known, hadValues: s.hadValues, afterMark: true, value: s.value,
+			desc: s.desc, domain: s.domain, present: s.present, dropped: s.dropped, value: s.value,
+			skips: s.desc.Sem == pdu.SemCounter && len(s.value.Insts) > 0,
 		}
 	}
 }
 
 // readAhead reads records until each of the requested series that needs one has a record after now.
 func (p *Reader) readAhead(ctx context.Context, requested []*series) error {
-	canRead := func() bool { return !p.markAhead && !p.atEnd && p.valuesAhead < maxAhead }
 	for _, s := range requested {
-		for s != nil && s.pending() && len(s.ahead) == 0 && !s.scanned && canRead() {
+		for s != nil && s.pending() && len(s.ahead) == 0 && p.rest == unread && p.valuesAhead < maxAhead {
 			if err := p.readNext(ctx); err != nil {
 				return err
 			}
@@ -279,30 +287,31 @@ func (p *Reader) readAhead(ctx context.Context, requested []*series) error {
 }
 
 // findMissing finds the next values of instances that have a value up to now and are in no record ahead. It reads
-// records without storing them, then moves back. For a series that is searched for the first time it reads on to the
-// next mark or the end. It then knows the last time of each instance, and never has to search for one that has gone.
+// records without storing them, then moves back. The first time in a segment it reads on to the next mark or the end.
+// It then knows the last time of each instance, and never has to search for one that has gone.
 func (p *Reader) findMissing(ctx context.Context, requested []*series) error {
-	missing, whole := make(map[*series]map[pdu.Inst]bool), false
+	if p.rest == atMark || p.rest == atEnd {
+		return nil
+	}
+	missing := make(map[*series]map[pdu.Inst]bool)
 	n := 0
 	for _, s := range requested {
 		if s == nil || !s.pending() || missing[s] != nil {
 			continue
 		}
-		s.final = p.markAhead || p.atEnd
-		for id := range s.unresolved(p.now) {
+		for id := range s.unresolved(p.now, p.rest) {
 			if missing[s] == nil {
 				missing[s] = make(map[pdu.Inst]bool)
 			}
 			missing[s][id] = true
 			n++
 		}
-		whole = whole || missing[s] != nil && !s.scanned
 	}
 	if n == 0 {
 		return nil
 	}
 	from := p.records.Position()
-	for whole || n > 0 {
+	for p.rest == unread || n > 0 {
 		r, err := p.read(ctx)
 		if errors.Is(err, io.EOF) || err == nil && r.Mark {
 			break
@@ -312,7 +321,7 @@ func (p *Reader) findMissing(ctx context.Context, requested []*series) error {
 		}
 		p.eachSet(r, func(s *series, c column) {
 			for i, id := range c.insts {
-				if !s.scanned {
+				if p.rest == unread {
 					if s.last == nil {
 						s.last = make(map[pdu.Inst]time.Time)
 					}
@@ -330,10 +339,6 @@ func (p *Reader) findMissing(ctx context.Context, requested []*series) error {
 			}
 		})
 	}
-	if whole {
-		for _, s := range p.series {
-			s.scanned = true
-		}
-	}
+	p.rest = scanned
 	return p.records.Move(from)
 }

@@ -11,29 +11,26 @@ import (
 	"pmdaderived/pmda/pmapi/archive/metadata"
 )
 
-// series has the values of a metric around now. The part of the archive between two marks is a segment.
+// series has the values of a metric around now, of one segment.
 type series struct {
 	desc   pdu.Desc
 	domain *metadata.InDom      // nil: the metric is singular
-	known  map[pdu.Inst]bool    // the instances that have had a value; false: dropGone has dropped it
 	newest column               // the last record up to now
 	older  map[pdu.Inst]*sample // the last values of instances that are not in newest
 	ahead  []column             // records after now, up to the next mark at most
 
-	// later has the next value of instances that findMissing has searched for. scanned means that it has read to the end
-	// of the segment: then last has the time of the last value of each instance.
-	later   map[pdu.Inst]*sample
-	last    map[pdu.Inst]time.Time
-	scanned bool
-	final   bool // an instance that is neither in ahead nor in later has no more values in this segment
+	later map[pdu.Inst]*sample   // the next values of instances that findMissing has searched for
+	last  map[pdu.Inst]time.Time // once the segment is scanned: the times of the last values of instances
 
-	hadValues bool       // the last fetch returned values
-	afterMark bool       // there was a mark since the last fetch
-	value     pdu.Column // of this fetch
+	present map[pdu.Inst]bool // of a discrete metric: the instances that have had a value and are not dropped
+	dropped map[pdu.Inst]bool // the instances that dropGone has dropped: they have no value until the next restart
+
+	value pdu.Column // of the last fetch
+	skips bool       // the next fetch returns no value: this is a counter, and a mark came after its last value
 }
 
 func newSeries(m *metadata.Metadata, desc pdu.Desc) *series {
-	s := &series{desc: desc, known: make(map[pdu.Inst]bool)}
+	s := &series{desc: desc}
 	if desc.InDom != pdu.NoInDom {
 		if s.domain = m.InDoms[desc.InDom]; s.domain == nil {
 			s.domain = &metadata.InDom{}
@@ -158,24 +155,22 @@ func (s *series) dropGone(now time.Time) {
 	if s.domain == nil || s.desc.Sem != pdu.SemDiscrete {
 		return
 	}
+	if s.present == nil {
+		s.present, s.dropped = make(map[pdu.Inst]bool), make(map[pdu.Inst]bool)
+	}
 	for _, id := range s.newest.insts {
-		if _, ok := s.known[id]; !ok {
-			s.known[id] = true
+		if !s.dropped[id] {
+			s.present[id] = true
 		}
 	}
-	n := 0
-	for _, there := range s.known {
-		if there {
-			n++
-		}
-	}
-	if n <= fewInstances {
+	if len(s.present) <= fewInstances {
 		return
 	}
 	state := s.domain.Until(now) - 1
-	for id := range s.known {
+	for id := range s.present {
 		if last, ok := s.domain.Last[id]; !ok || last < state {
-			s.known[id] = false
+			delete(s.present, id)
+			s.dropped[id] = true
 			delete(s.older, id)
 		}
 	}
@@ -183,9 +178,8 @@ func (s *series) dropGone(now time.Time) {
 
 // exists reports whether an instance may have a value: its domain has it at some time, and it was not dropped.
 func (s *series) exists(id pdu.Inst) bool {
-	there, seen := s.known[id]
 	_, ok := s.domain.Last[id]
-	return ok && (there || !seen)
+	return ok && !s.dropped[id]
 }
 
 // pending reports whether the value of a series depends on records after now.
@@ -194,13 +188,11 @@ func (s *series) pending() bool {
 }
 
 // unresolved yields the instances that have a value up to now, if it is not known whether they have one after now.
-func (s *series) unresolved(now time.Time) iter.Seq[pdu.Inst] {
+// rest is unread or scanned.
+func (s *series) unresolved(now time.Time, rest rest) iter.Seq[pdu.Inst] {
 	return func(yield func(pdu.Inst) bool) {
-		if s.final {
-			return
-		}
 		open := func(id pdu.Inst, i int) bool {
-			if s.scanned && !s.last[id].After(now) {
+			if rest == scanned && !s.last[id].After(now) {
 				return false
 			}
 			_, ok := s.next(id, i, now)
@@ -242,13 +234,11 @@ func (s *series) next(id pdu.Inst, i int, now time.Time) (sample, bool) {
 // interpolate computes s.value, the values at the time now.
 func (s *series) interpolate(now time.Time) {
 	counter, discrete := s.desc.Sem == pdu.SemCounter, s.desc.Sem == pdu.SemDiscrete
-	skip := counter && s.afterMark && s.hadValues
-	s.afterMark = false
 	v := &s.value
 	before := v.Insts
 	*v = pdu.Column{PMID: s.desc.PMID, Type: s.desc.Type}
-	if skip {
-		s.hadValues = false
+	if s.skips {
+		s.skips = false
 		return
 	}
 	n := len(s.newest.insts) + len(s.older)
@@ -284,7 +274,6 @@ func (s *series) interpolate(now time.Time) {
 	for _, id := range slices.Sorted(maps.Keys(s.older)) {
 		one(id, *s.older[id], -1)
 	}
-	s.hadValues = len(insts) > 0
 	switch {
 	case len(insts) == 0:
 		v.Bits = nil
