@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"time"
 
 	"pmdaderived/derived"
 	"pmdaderived/internal/commandline"
@@ -18,121 +17,127 @@ import (
 	"pmdaderived/pdu"
 )
 
-// runReplay writes an archive of derived metrics, computed from another archive. It returns 1 if nothing, or not every
+// replay writes an archive of derived metrics, computed from another archive. It returns 1 if nothing, or not every
 // metric that was named, is written.
-func runReplay(ctx context.Context, t *invocation, args []string) int {
+func (r *run) replay(ctx context.Context, args []string) int {
 	ctx, cancel := untilSignal(ctx)
 	defer cancel()
-	r := replay.Recording{PID: os.Getpid()}
+	recording := replay.Recording{PID: os.Getpid()}
 	identities := ""
-	t.pathsOption()
-	t.intervalOption(new(time.Duration), "`TIME` between samples (default: as recorded)")
-	t.flags.BoolVar(&r.Replace, "replace", false, "also write metrics that the archive already has")
-	t.flags.StringVar(&identities, "identities", "",
+	r.pathsOption()
+	r.intervalOption("`TIME` between samples (default: as recorded)")
+	r.flags.BoolVar(&recording.Replace, "replace", false, "also write metrics that the archive already has")
+	r.flags.StringVar(&identities, "identities", "",
 		"take PMIDs and instance domains from `FILE`, the state file of an agent")
-	commandline.NonFinite(t.flags, &r.NonFinite)
-	t.timeOptions()
-	operands, exit, done := t.parse(args)
+	commandline.NonFinite(r.flags, &recording.NonFinite)
+	r.timeOptions()
+	operands, exit, done := r.parse(args)
 	switch {
 	case done:
 		return exit
-	case len(t.archive.Paths) == 0:
-		return t.usageError(errors.New("no archive to read: use -a"))
+	case len(r.archive.Paths) == 0:
+		return r.usageError(errors.New("no archive to read: use -a"))
 	case len(operands) == 0:
-		return t.usageError(errors.New("no archive to write: name one"))
+		return r.usageError(errors.New("no archive to write: name one"))
 	}
-	r.Out = operands[0]
+	recording.Out = operands[0]
 	names := operands[1:]
 	for i, name := range names {
 		names[i] = derived.ShortName(name)
 	}
 	if len(names) > 0 {
-		r.Wanted = func(name string) bool {
+		recording.Wanted = func(name string) bool {
 			return slices.ContainsFunc(names, func(node string) bool { return pdu.AtOrBelow(name, node) })
 		}
 	}
-	if err := t.setIdentities(&r, identities); err != nil {
-		return t.fail(err)
+	var err error
+	if recording.IDs, err = r.identities(identities); err != nil {
+		return r.fail(err)
 	}
-	p, err := t.play()
-	if err != nil {
-		return t.fail(err)
+	if err := r.connect(ctx); err != nil {
+		return r.fail(err)
 	}
-	defer func() { _ = p.Close() }()
-	read, err := t.readPaths(true)
-	if err != nil {
-		return t.fail(err)
+	if err := r.readDefinitions(true); err != nil {
+		return r.fail(err)
 	}
-	progress := t.progress(p.Part.Origin, p.Part.End)
-	if p.Every == 0 {
+	archive := r.collector.Archive
+	progress := r.progress(archive.Part.Origin, archive.Part.End)
+	if archive.Every == 0 {
 		progress.passes = 2 // the first pass finds metrics that are recorded together
 	}
-	r.In, r.Options = p.Archive, t.playerOptions(p, progress)
+	recording.In, recording.Options = archive.Archive, r.playerOptions(progress)
 	for _, name := range names {
-		if !slices.ContainsFunc(read.All, func(d served.Definition) bool { return pdu.AtOrBelow(d.Name, name) }) {
-			return t.fail(fmt.Errorf("%s is not defined", name))
+		if !slices.ContainsFunc(r.definitions.All, func(d served.Definition) bool { return pdu.AtOrBelow(d.Name, name) }) {
+			return r.fail(fmt.Errorf("%s is not defined", name))
 		}
 	}
-	r.Config = served.Config{Definitions: read.All, Language: read.Language}
-	report, err := r.Record(ctx)
+	recording.Config = served.Config{Definitions: r.definitions.All, Language: r.definitions.Language}
+	report, err := recording.Record(ctx)
 	progress.clear()
-	return t.printReport(&r, report, err, names, identities)
+	exit = r.printLeftOut(report, len(names) > 0)
+	r.printNewPMIDs(report, identities)
+	if err != nil {
+		return r.fail(err)
+	}
+	r.printTicks(report.Ticks)
+	fmt.Fprintf(r.stdout, "%s: %s of %s\n", recording.Out, plural.Of(report.Records, "record"),
+		plural.Of(len(report.Metrics), "metric"))
+	return exit
 }
 
-// setIdentities reads identities from a file, or from that of this host's agent, which may not exist.
-func (t *invocation) setIdentities(r *replay.Recording, file string) (err error) {
+// identities reads identities from a file, or from that of this host's agent, which may not exist.
+func (r *run) identities(file string) (ids *identity.Registry, err error) {
 	own := file == ""
 	if own {
-		file = commandline.StateFile(t.conf)
+		file = commandline.StateFile(r.conf)
 	}
-	r.IDs, err = identity.LoadReadOnly(file)
+	ids, err = identity.LoadReadOnly(file)
 	if own && errors.Is(err, fs.ErrNotExist) {
-		r.IDs, err = identity.Load("", commandline.Domain)
+		ids, err = identity.Load("", commandline.Domain)
 	}
 	if err != nil {
-		return fmt.Errorf("identities: %w", err)
+		return nil, fmt.Errorf("identities: %w", err)
 	}
-	return nil
+	return ids, nil
 }
 
-// printReport prints what has been written, and what has not. identities is the file of --identities.
-func (t *invocation) printReport(
-	r *replay.Recording, report *replay.Report, err error, names []string, identities string,
-) int {
+// printLeftOut prints what has not been written, and returns the exit status. Without names it only counts metrics that
+// nobody can expect: a person who names a metric wants to know why it is missing.
+func (r *run) printLeftOut(report *replay.Report, named bool) int {
 	exit := commandline.ExitOK
-	has, rest := 0, 0
+	has, lacks := 0, 0
 	for _, left := range report.LeftOut {
 		switch {
-		case left.Recorded && len(names) == 0:
+		case left.Recorded && !named:
 			has++
-		case left.LacksOperands && len(names) == 0:
-			rest++
+		case left.LacksOperands && !named:
+			lacks++
 		default:
-			t.complain(fmt.Errorf("%s.%s is not written: %s", derived.Root, left.Name, left.Why))
+			r.complain(fmt.Errorf("%s.%s is not written: %s", derived.Root, left.Name, left.Why))
 			exit = commandline.ExitFailure
 		}
 	}
 	if has > 0 {
-		t.complain(fmt.Errorf("%s not written: already in the archive (see --replace)", plural.Of(has, "metric")))
+		r.complain(fmt.Errorf("%s not written: already in the archive (see --replace)", plural.Of(has, "metric")))
 	}
-	if rest > 0 {
-		t.complain(fmt.Errorf("%s not written: operands are not in the archive", plural.Of(rest, "metric")))
+	if lacks > 0 {
+		r.complain(fmt.Errorf("%s not written: operands are not in the archive", plural.Of(lacks, "metric")))
 	}
-	if n := len(report.NewPMIDs); n > 0 {
-		first := derived.FullName(report.NewPMIDs[0])
-		if identities == "" {
-			t.complain(fmt.Errorf("the agent of this host has not served %s yet, such as %s, and may assign other "+
-				"PMIDs", plural.Of(n, "metric"), first))
-		} else {
-			t.complain(fmt.Errorf("%s has no PMIDs for %s, such as %s, and the agent that wrote it may assign others",
-				identities, plural.Of(n, "metric"), first))
-		}
-	}
-	if err != nil {
-		return t.fail(err)
-	}
-	t.printTicks(t.stdout, report.Ticks)
-	fmt.Fprintf(t.stdout, "%s: %s of %s\n", r.Out, plural.Of(report.Records, "record"),
-		plural.Of(len(report.Metrics), "metric"))
 	return exit
+}
+
+// printNewPMIDs warns of metrics whose PMIDs an agent may not have. identities is the file of --identities.
+func (r *run) printNewPMIDs(report *replay.Report, identities string) {
+	n := len(report.NewPMIDs)
+	if n == 0 {
+		return
+	}
+	metrics, first := plural.Of(n, "metric"), derived.FullName(report.NewPMIDs[0])
+	if identities == "" {
+		r.complain(fmt.Errorf("the agent of this host has not served %s yet, such as %s, and may assign other PMIDs",
+			metrics, first))
+		return
+	}
+	r.complain(fmt.Errorf("%s has no PMIDs for %s, such as %s, and the agent that wrote it may assign others",
+		identities, metrics, first))
 }

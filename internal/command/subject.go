@@ -9,11 +9,9 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
-	"pmdaderived/derived/syntax"
 	"pmdaderived/internal/collector"
 	"pmdaderived/internal/commandline"
 	"pmdaderived/internal/definitions"
-	"pmdaderived/internal/printable"
 	"pmdaderived/internal/served"
 	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
@@ -28,82 +26,80 @@ type subject struct {
 	malformed *config.Problem    // of a line that may have been meant to define it
 }
 
-// query has the operands of explain and eval, bound to the metrics of a collector.
-type query struct {
-	*session.Session
-	collector *collector.Collector
-	subjects  []subject
-	language  derived.Language
-	named     map[string]served.Definition // all definitions of the files
-}
-
-// openQuery reads the command line of explain and eval, finds or parses the subjects, and binds them. It returns nil,
-// and has printed why, if that is not possible.
-func (t *invocation) openQuery(ctx context.Context, args []string) (a *query, exit int) {
-	t.pathsOption()
-	t.pmcdOption()
-	t.timeOptions()
-	operands, exit, done := t.parse(args)
+// bindSubjects reads the command line of explain and eval, finds or parses the subjects, and binds them to the metrics of
+// a collector. done means that the sub-command ends with this exit status, and that the reason has been printed.
+func (r *run) bindSubjects(ctx context.Context, args []string) (exit int, done bool) {
+	r.pathsOption()
+	r.pmcdOption()
+	r.timeOptions()
+	operands, exit, done := r.parse(args)
 	switch {
 	case done:
-		return nil, exit
-	case len(operands) == 0 && t.paths == nil:
-		return nil, t.usageError(errors.New("name a metric, or give an expression, or definitions with -c"))
+		return exit, true
+	case len(operands) == 0 && r.paths == nil:
+		return r.usageError(errors.New("name a metric, or give an expression, or definitions with -c")), true
 	}
-	read, err := t.readPaths(false)
-	if err != nil {
-		return nil, t.fail(err)
+	if err := r.readDefinitions(false); err != nil {
+		return r.fail(err), true
 	}
-	if operands = withoutSubtrees(operands, &read); len(operands) == 0 {
-		return nil, t.fail(errors.New("the files of -c define no metric"))
+	if operands = withoutSubtrees(operands, &r.definitions); len(operands) == 0 {
+		return r.fail(errors.New("the files of -c define no metric")), true
 	}
-	a = &query{language: read.Language, named: read.ByName()}
-	inFiles := read.InFiles()
-	var defs []served.Definition
-	wrong := false
+	defs, ok := r.findSubjects(operands)
+	if !ok {
+		return commandline.ExitFailure, true
+	}
+	var err error
+	if r.collector = collector.Nothing(); r.needsMetrics(defs) {
+		if err = r.connect(ctx); err != nil {
+			return r.fail(err), true
+		}
+	}
+	if r.session, err = session.New(ctx, r.collector.Metrics, defs, r.definitions.Language); err != nil {
+		return r.fail(err), true
+	}
+	return commandline.ExitOK, false
+}
+
+// findSubjects makes the operands subjects, and returns their definitions with those that they use. It prints mistakes.
+// ok is false if an expression is wrong.
+func (r *run) findSubjects(operands []string) (defs []served.Definition, ok bool) {
+	r.named = r.definitions.ByName()
+	inFiles := r.definitions.InFiles()
+	ok = true
 	for _, operand := range operands {
 		s := subject{text: operand}
 		name := derived.ShortName(operand)
-		if _, ok := inFiles[name]; !ok && inFiles[operand] != nil { // served as derived.derived.…
+		if _, found := inFiles[name]; !found && inFiles[operand] != nil { // served as derived.derived.…
 			name = operand
 		}
-		switch broken := read.ErrorOf(name); {
+		switch broken := r.definitions.ErrorOf(name); {
 		case inFiles[name] != nil:
-			s.def, s.source = a.named[name], inFiles[name]
+			s.def, s.source = r.named[name], inFiles[name]
 		case broken != nil:
-			fmt.Fprintln(t.stderr, broken)
-			t.showHint(broken)
+			fmt.Fprintln(r.stderr, broken)
+			r.showHint(broken)
 			s.problem = broken
 		default:
-			s.malformed = read.MalformedLine(operand)
+			s.malformed = r.definitions.MalformedLine(operand)
 			// No metric has a name with parentheses, and no expression can use it.
 			parsed, fault := derived.Parse("("+operand+")", operand)
 			if fault != nil {
-				t.showFault(operand, fault)
-				t.showMalformed(s)
-				wrong = true
+				r.showFault(operand, fault)
+				r.showMalformed(s)
+				ok = false
 			}
 			s.def.Definition = parsed
 		}
-		a.subjects = append(a.subjects, s)
+		r.subjects = append(r.subjects, s)
 		if s.problem == nil {
 			defs = append(defs, s.def)
 		}
 	}
-	if wrong {
-		return nil, commandline.ExitFailure
+	if !ok {
+		return nil, false
 	}
-	defs = definitions.WithUsed(a.named, defs...)
-	if a.collector = collector.Nothing(); t.needsMetrics(a, defs) {
-		if a.collector, err = t.connect(ctx); err != nil {
-			return nil, t.fail(err)
-		}
-	}
-	if a.Session, err = session.New(ctx, a.collector.Metrics, defs, a.language); err != nil {
-		a.collector.Close()
-		return nil, t.fail(err)
-	}
-	return a, commandline.ExitOK
+	return definitions.WithUsed(r.named, defs...), true
 }
 
 // withoutSubtrees replaces each operand that is a node of the name space by the definitions below it, as pminfo does.
@@ -121,36 +117,36 @@ func withoutSubtrees(operands []string, read *definitions.Parsed) []string {
 	if len(operands) == 0 {
 		return names
 	}
-	var all []string
+	var expanded []string
 	for _, operand := range operands {
-		node, found := derived.ShortName(operand), len(all)
+		node, before := derived.ShortName(operand), len(expanded)
 		if slices.Contains(names, node) || slices.Contains(names, operand) {
-			all = append(all, operand)
+			expanded = append(expanded, operand)
 			continue
 		}
 		for _, name := range names {
 			if pdu.AtOrBelow(name, node) {
-				all = append(all, strings.TrimSuffix(operand, node)+name)
+				expanded = append(expanded, strings.TrimSuffix(operand, node)+name)
 			}
 		}
-		if len(all) == found { // a definition, an expression, or a metric of the collector
-			all = append(all, operand)
+		if len(expanded) == before { // a definition, an expression, or a metric of the collector
+			expanded = append(expanded, operand)
 		}
 	}
-	return all
+	return expanded
 }
 
 // needsMetrics reports whether a collector is needed: for an archive, for operands, for the instances of constants, and
 // because explain asks the agent about definitions. A name without "derived." may be that of a metric.
-func (t *invocation) needsMetrics(a *query, defs []served.Definition) bool {
-	if len(t.archive.Paths) > 0 || t.Name == "explain" &&
-		slices.ContainsFunc(a.subjects, func(s subject) bool { return s.file() != "" }) {
+func (r *run) needsMetrics(defs []served.Definition) bool {
+	if len(r.archive.Paths) > 0 || r.Name == "explain" &&
+		slices.ContainsFunc(r.subjects, func(s subject) bool { return s.file() != "" }) {
 		return true
 	}
-	set := served.Bind(served.Pointers(defs), derived.CatalogMap{}, a.language)
+	set := served.Bind(served.Pointers(defs), derived.CatalogMap{}, r.definitions.Language)
 	for _, d := range defs {
 		for name := range d.Names {
-			if short := derived.ShortName(name); short == name || a.named[short].Definition == nil {
+			if short := derived.ShortName(name); short == name || r.named[short].Definition == nil {
 				return true
 			}
 		}
@@ -164,63 +160,33 @@ func (t *invocation) needsMetrics(a *query, defs []served.Definition) bool {
 	return false
 }
 
+// used returns the definitions of a subject and of all that it uses.
+func (r *run) used(s subject) []served.Definition { return definitions.WithUsed(r.named, s.def) }
+
 // metric returns the bound metric of a subject, nil if the subject could not be read.
-func (a *query) metric(s subject) *derived.Metric {
+func (r *run) metric(s subject) *derived.Metric {
 	if s.problem != nil {
 		return nil
 	}
-	m, _ := a.Set().Lookup(s.def.Name)
+	m, _ := r.session.Set().Lookup(s.def.Name)
 	return m
 }
 
-// showMalformed prints the problem of a line that may have been meant to define the subject.
-func (t *invocation) showMalformed(s subject) {
-	if s.malformed != nil {
-		t.complain(fmt.Errorf("this line was probably meant to define %s:\n%w", s.text, s.malformed))
+// file returns the file with the definition, "" if it is not known here.
+func (s subject) file() string {
+	switch {
+	case s.source != nil:
+		return s.source.Pos.File
+	case s.problem != nil:
+		return s.problem.Pos.File
 	}
+	return ""
 }
 
-// showFault prints an error in an expression of the command line.
-func (t *invocation) showFault(text string, fault error) {
-	text = printable.Line(text)
-	t.complain(fmt.Errorf("%w\n%s\n%s", fault, text,
-		config.Caret(text, min(config.Offset(fault), max(0, len(text)-1)))))
-	t.showHint(fault)
-}
-
-// showHint prints the probable cause of a syntax error.
-func (t *invocation) showHint(fault error) {
-	if err, ok := errors.AsType[*syntax.Error](fault); ok && err.Hint.Text != "" {
-		t.complain(errors.New(err.Hint.Text))
+// name returns the name of the definition that the subject is, or would be.
+func (s subject) name() string {
+	if s.source == nil {
+		return derived.ShortName(s.text)
 	}
-}
-
-// showBroken prints why a subject cannot be computed.
-func (t *invocation) showBroken(s subject, fault *derived.Error) {
-	if s.source != nil {
-		fmt.Fprintln(t.stderr, definitions.ProblemOf(s.source, served.Fault{
-			Definition: s.def, Offset: fault.Offset(), Message: fault.Error(), Err: fault,
-		}))
-		return
-	}
-	t.showFault(s.text, &nameless{fault})
-	t.showMalformed(s)
-}
-
-// nameless is the error of an expression without a name.
-type nameless struct{ fault *derived.Error }
-
-func (e *nameless) Error() string { return "semantic error: " + e.fault.Reason() }
-func (e *nameless) Offset() int   { return e.fault.Offset() }
-
-// showSimilar prints similar names for metrics that the subject uses and that do not exist, or how to name the file
-// with the definition.
-func (t *invocation) showSimilar(ctx context.Context, a *query, s subject) {
-	for _, name := range definitions.MissingMetrics(definitions.WithUsed(a.named, s.def), a.Catalog()) {
-		if meant := a.collector.Similar(ctx, name); meant != "" {
-			t.complain(fmt.Errorf("%s does not exist %s; did you mean %s?", name, a.collector.Where(), meant))
-		} else if name == s.text && s.malformed == nil && a.language.Masked[derived.ShortName(name)] == "" {
-			t.complain(fmt.Errorf("no file that was read defines %s: name its file with -c", derived.ShortName(name)))
-		}
-	}
+	return s.def.Name
 }

@@ -22,50 +22,50 @@ import (
 	"pmdaderived/internal/unittest"
 )
 
-// runTest runs unit tests of definitions. It returns 1 if a test fails or the coverage is too low, 2 if a file cannot
+// test runs unit tests of definitions. It returns 1 if a test fails or the coverage is too low, 2 if a file cannot
 // be used.
-func runTest(ctx context.Context, t *invocation, args []string) int {
-	r := testRun{invocation: t, tested: map[string]map[string]bool{}, printed: map[string]bool{}}
-	recorded := recorder{invocation: t, pause: defaultPause}
-	t.flags.BoolVarP(&r.verbose, "verbose", "v", false, "also name the tests that pass")
-	t.flags.Func("run", "run only the tests whose titles match `PATTERN`, a regular expression",
+func (r *run) test(ctx context.Context, args []string) int {
+	t := &testResults{run: r, tested: map[string]map[string]bool{}, printed: map[string]bool{}}
+	recorded := &recorder{run: r}
+	r.flags.BoolVarP(&t.verbose, "verbose", "v", false, "also name the tests that pass")
+	r.flags.Func("run", "run only the tests whose titles match `PATTERN`, a regular expression",
 		func(arg string) (err error) {
-			r.titlePattern, err = regexp.Compile(arg)
+			t.titlePattern, err = regexp.Compile(arg)
 			return err
 		})
-	t.flags.StringVar(&r.junit, "junit", "", "write a report in JUnit's XML to `FILE`")
-	t.flags.BoolVar(&r.coverage, "coverage", false, "list the definitions that no test covers")
-	t.flags.Func("min-coverage", "fail if the tests cover less than `PERCENT` of the definitions", r.setMinCoverage)
-	t.flags.Func("record", "print a test of definition files, made from `NUM` samples of the metrics of pmcd or an "+
+	r.flags.StringVar(&t.junit, "junit", "", "write a report in JUnit's XML to `FILE`")
+	r.flags.BoolVar(&t.coverage, "coverage", false, "list the definitions that no test covers")
+	r.flags.Func("min-coverage", "fail if the tests cover less than `PERCENT` of the definitions", t.setMinCoverage)
+	r.flags.Func("record", "print a test of definition files, made from `NUM` samples of the metrics of pmcd or an "+
 		"archive", recorded.setSamples)
-	t.intervalOption(&recorded.pause, "`TIME` between the samples")
-	t.pmcdOption()
-	t.timeOptions()
-	paths, exit, done := t.parse(args)
+	r.intervalOption("`TIME` between the samples")
+	r.pmcdOption()
+	r.timeOptions()
+	paths, exit, done := r.parse(args)
 	if done {
 		return exit
 	}
 	if len(paths) == 0 {
-		return t.usageError(errors.New("give the names of test files or directories"))
+		return r.usageError(errors.New("give the names of test files or directories"))
 	}
 	if recorded.samples > 0 {
-		if o := t.firstGiven("verbose", "run", "junit", "coverage", "min-coverage"); o != "" {
-			return t.usageError(fmt.Errorf("%s cannot be used with --record, which runs no test", o))
+		if option := r.firstGiven("verbose", "run", "junit", "coverage", "min-coverage"); option != "" {
+			return r.usageError(fmt.Errorf("%s cannot be used with --record, which runs no test", option))
 		}
 		return recorded.record(ctx, paths)
 	}
-	if o := t.firstGiven("archive", "host", "interval"); o != "" {
-		return t.usageError(fmt.Errorf("%s needs --record: tests have their own values", o))
+	if option := r.firstGiven("archive", "host", "interval"); option != "" {
+		return r.usageError(fmt.Errorf("%s needs --record: tests have their own values", option))
 	}
 	for _, path := range paths {
-		r.runPath(path)
+		t.runPath(path)
 	}
-	return r.finish()
+	return t.finish()
 }
 
-// testRun is a run of the sub-command test.
-type testRun struct {
-	*invocation
+// testResults is the output of test: results of tests, and which definitions they cover.
+type testResults struct {
+	*run
 	verbose, coverage bool
 	titlePattern      *regexp.Regexp // nil: every test
 	junit             string
@@ -80,21 +80,21 @@ type testRun struct {
 	printed              map[string]bool            // problems of definitions
 }
 
-func (r *testRun) setMinCoverage(arg string) error {
+func (t *testResults) setMinCoverage(arg string) error {
 	v, err := strconv.ParseFloat(arg, 64)
 	if err != nil || !(v >= 0 && v <= 100) {
 		return fmt.Errorf("%q is not a percentage from 0 to 100", arg)
 	}
-	r.coverage, r.minCoverage = true, v
+	t.coverage, t.minCoverage = true, v
 	return nil
 }
 
 // reportUnusable prints why a file cannot be used.
-func (r *testRun) reportUnusable(file string, err error) {
-	r.unusable = true
+func (t *testResults) reportUnusable(file string, err error) {
+	t.unusable = true
 	text := withoutCall(err)
-	fmt.Fprintln(r.stderr, text)
-	r.suites = append(r.suites, unittest.Suite{File: file, Unusable: text})
+	fmt.Fprintln(t.stderr, text)
+	t.suites = append(t.suites, unittest.Suite{File: file, Unusable: text})
 }
 
 // withoutCall returns the text of an error without the name of the system call.
@@ -106,28 +106,28 @@ func withoutCall(err error) string {
 }
 
 // runPath runs the tests of a file, those beside a definition file, or those of all files in a directory.
-func (r *testRun) runPath(path string) {
+func (t *testResults) runPath(path string) {
 	info, err := os.Stat(path)
 	if err != nil {
-		r.reportUnusable(path, err)
+		t.reportUnusable(path, err)
 		return
 	}
 	if !info.IsDir() {
 		beside := strings.TrimSuffix(path, filepath.Ext(path)) + unittest.Extension
 		switch _, err := os.Stat(beside); {
 		case err == nil:
-			r.runFile(beside) // path is the definition file
+			t.runFile(beside) // path is the definition file
 		case filepath.Ext(path) == unittest.Extension:
-			r.runFile(path)
+			t.runFile(path)
 		default:
-			r.reportUnusable(path, fmt.Errorf("%s has no tests: %s does not exist; `pmdaderived test --record 1 %s` "+
+			t.reportUnusable(path, fmt.Errorf("%s has no tests: %s does not exist; `pmdaderived test --record 1 %s` "+
 				"prints a first test", path, beside, path))
 		}
 		return
 	}
 	for _, s := range config.Load([]string{path}, nil).Sources {
 		if s.Err == nil {
-			r.countFile(s.Path)
+			t.countFile(s.Path)
 		}
 	}
 	found := false
@@ -137,7 +137,7 @@ func (r *testRun) runPath(path string) {
 		}
 		if err == nil && !e.IsDir() && filepath.Ext(name) == unittest.Extension {
 			found = true
-			r.runFile(name)
+			t.runFile(name)
 		}
 		return err
 	})
@@ -145,23 +145,23 @@ func (r *testRun) runPath(path string) {
 		err = fmt.Errorf("%s: no test files, which have names that end in %s", path, unittest.Extension)
 	}
 	if err != nil {
-		r.reportUnusable(path, err)
+		t.reportUnusable(path, err)
 	}
 }
 
 // countFile adds a definition file to the coverage.
-func (r *testRun) countFile(file string) {
-	if r.tested[file] == nil {
-		r.tested[file] = map[string]bool{}
-		r.files = append(r.files, file)
+func (t *testResults) countFile(file string) {
+	if t.tested[file] == nil {
+		t.tested[file] = map[string]bool{}
+		t.files = append(t.files, file)
 	}
 }
 
 // runFile runs the tests of a file.
-func (r *testRun) runFile(path string) {
+func (t *testResults) runFile(path string) {
 	text, err := config.ReadFile(path)
 	if err != nil {
-		r.reportUnusable(path, err)
+		t.reportUnusable(path, err)
 		return
 	}
 	f, problems := unittest.Parse(path, text)
@@ -170,10 +170,10 @@ func (r *testRun) runFile(path string) {
 		for i, p := range problems {
 			errs[i] = p
 		}
-		r.reportUnusable(path, errors.Join(errs...))
+		t.reportUnusable(path, errors.Join(errs...))
 		return
 	}
-	read, ok := r.readDefinitions(f)
+	read, ok := t.definitionsOf(f)
 	if !ok {
 		return
 	}
@@ -181,27 +181,27 @@ func (r *testRun) runFile(path string) {
 	defs, labels := definitions.Derived(read.All), definitions.Labels(read.All)
 	suite := unittest.Suite{File: path}
 	for _, test := range f.Tests {
-		if r.titlePattern != nil && !r.titlePattern.MatchString(test.Name) {
+		if t.titlePattern != nil && !t.titlePattern.MatchString(test.Name) {
 			continue
 		}
 		start := time.Now()
 		result := unittest.Run(read.Language, defs, labels, test)
 		took := time.Since(start)
-		explain(&result, &read)
+		addPlaces(&result, &read)
 		for _, name := range test.Tested() {
 			if d := byName[name]; d != nil {
-				r.tested[d.Pos.File][name] = true
+				t.tested[d.Pos.File][name] = true
 			}
 		}
 		suite.Results, suite.Durations = append(suite.Results, result), append(suite.Durations, took)
-		r.printResult(result)
+		t.printResult(result)
 	}
-	r.suites = append(r.suites, suite)
+	t.suites = append(t.suites, suite)
 }
 
-// readDefinitions reads the definitions that a test file names, by default those of the file with the same name and the
+// definitionsOf reads the definitions that a test file names, by default those of the file with the same name and the
 // ending .conf. Mistakes in them make the run fail; the other definitions are still tested.
-func (r *testRun) readDefinitions(f *unittest.File) (definitions.Parsed, bool) {
+func (t *testResults) definitionsOf(f *unittest.File) (definitions.Parsed, bool) {
 	names := f.Definitions
 	if names == nil {
 		names = []string{strings.TrimSuffix(filepath.Base(f.Path), unittest.Extension) + ".conf"}
@@ -213,37 +213,37 @@ func (r *testRun) readDefinitions(f *unittest.File) (definitions.Parsed, bool) {
 			paths[i] = filepath.Join(filepath.Dir(f.Path), name)
 		}
 		if _, err := os.Stat(paths[i]); err != nil {
-			r.reportUnusable(f.Path, fmt.Errorf("%s: definitions to test: %w", f.Path, err))
+			t.reportUnusable(f.Path, fmt.Errorf("%s: definitions to test: %w", f.Path, err))
 			return definitions.Parsed{}, false
 		}
 	}
-	read := r.read(paths)
+	read := t.reader(paths).Read()
 	for _, p := range read.Problems {
 		if p.Severity == config.Error {
-			r.hasFaultyDefinitions = true
-			r.printOnce(p)
+			t.hasFaultyDefinitions = true
+			t.printOnce(p)
 		}
 	}
 	for _, p := range read.Hints() {
 		p.Line, p.Caret = "", "" // printed with the error
-		r.printOnce(p)
+		t.printOnce(p)
 	}
 	for _, s := range read.Sources {
-		r.countFile(s.Path)
+		t.countFile(s.Path)
 	}
 	return read, true
 }
 
 // printOnce prints a problem of definitions, unless another test file has the same.
-func (r *testRun) printOnce(p *config.Problem) {
-	if text := p.Error(); !r.printed[text] {
-		r.printed[text] = true
-		fmt.Fprintln(r.stdout, text)
+func (t *testResults) printOnce(p *config.Problem) {
+	if text := p.Error(); !t.printed[text] {
+		t.printed[text] = true
+		fmt.Fprintln(t.stdout, text)
 	}
 }
 
-// explain adds the place and the line to failures of definitions that cannot be used.
-func explain(result *unittest.Result, r *definitions.Parsed) {
+// addPlaces adds the place and the line to failures of definitions that cannot be used.
+func addPlaces(result *unittest.Result, r *definitions.Parsed) {
 	for i := range result.Failures {
 		f := &result.Failures[i]
 		name := derived.ShortName(f.Metric)
@@ -264,81 +264,81 @@ func explain(result *unittest.Result, r *definitions.Parsed) {
 }
 
 // printResult prints the result of a test.
-func (r *testRun) printResult(result unittest.Result) {
+func (t *testResults) printResult(result unittest.Result) {
 	word := "ok"
 	if len(result.Failures) > 0 {
 		word = "FAIL"
-		r.failed++
+		t.failed++
 	} else {
-		r.passed++
+		t.passed++
 	}
-	if word == "FAIL" || r.verbose {
-		fmt.Fprintf(r.stdout, "%-4s  %s:%d: %s\n", word, result.Test.Pos.File, result.Test.Pos.Line, result.Test.Name)
+	if word == "FAIL" || t.verbose {
+		fmt.Fprintf(t.stdout, "%-4s  %s:%d: %s\n", word, result.Test.Pos.File, result.Test.Pos.Line, result.Test.Name)
 	}
 	for line := range strings.Lines(result.String()) {
-		fmt.Fprint(r.stdout, "      ", line)
+		fmt.Fprint(t.stdout, "      ", line)
 	}
 }
 
 // finish prints the results of the whole run, and returns the exit status.
-func (r *testRun) finish() int {
+func (t *testResults) finish() int {
 	exit := commandline.ExitOK
-	if r.coverage && !r.printCoverage() {
+	if t.coverage && !t.printCoverage() {
 		exit = commandline.ExitFailure
 	}
-	fmt.Fprintf(r.stderr, "%s, %d failed\n", plural.Of(r.passed+r.failed, "test"), r.failed)
-	if r.failed > 0 || r.hasFaultyDefinitions {
+	fmt.Fprintf(t.stderr, "%s, %d failed\n", plural.Of(t.passed+t.failed, "test"), t.failed)
+	if t.failed > 0 || t.hasFaultyDefinitions {
 		exit = commandline.ExitFailure
 	}
-	if r.titlePattern != nil && r.passed+r.failed == 0 && !r.unusable {
-		r.complain(fmt.Errorf("no test has a title that matches %q", r.titlePattern))
+	if t.titlePattern != nil && t.passed+t.failed == 0 && !t.unusable {
+		t.complain(fmt.Errorf("no test has a title that matches %q", t.titlePattern))
 		exit = commandline.ExitFailure
 	}
-	if r.junit != "" {
-		if err := r.writeJUnit(); err != nil {
-			r.complain(err)
+	if t.junit != "" {
+		if err := t.writeJUnit(); err != nil {
+			t.complain(err)
 			exit = commandline.ExitFailure
 		}
 	}
-	if r.unusable {
+	if t.unusable {
 		return commandline.ExitUsage
 	}
 	return exit
 }
 
-func (r *testRun) writeJUnit() error {
-	f, err := os.Create(r.junit)
+func (t *testResults) writeJUnit() error {
+	f, err := os.Create(t.junit)
 	if err != nil {
 		return err
 	}
-	return errors.Join(unittest.WriteJUnit(f, r.suites), f.Close())
+	return errors.Join(unittest.WriteJUnit(f, t.suites), f.Close())
 }
 
 // printCoverage prints which definitions are not tested. It returns false if they are too many.
-func (r *testRun) printCoverage() bool {
+func (t *testResults) printCoverage() bool {
 	all, tested := 0, 0
-	for _, file := range r.files {
+	for _, file := range t.files {
 		defs := config.Load([]string{file}, nil).Definitions
 		if len(defs) == 0 {
 			continue
 		}
 		untested := slices.DeleteFunc(slices.Clone(defs),
-			func(d *config.Definition) bool { return r.tested[file][d.Name] })
-		fmt.Fprintf(r.stdout, "%s: %s\n", file, shareText(len(defs)-len(untested), len(defs)))
+			func(d *config.Definition) bool { return t.tested[file][d.Name] })
+		fmt.Fprintf(t.stdout, "%s: %s\n", file, shareText(len(defs)-len(untested), len(defs)))
 		for _, d := range untested {
-			fmt.Fprintf(r.stdout, "    %s: %s\n", d.Pos, d.Name)
+			fmt.Fprintf(t.stdout, "    %s: %s\n", d.Pos, d.Name)
 		}
 		all, tested = all+len(defs), tested+len(defs)-len(untested)
 	}
 	if all == 0 {
-		fmt.Fprintln(r.stdout, "there are no definitions to test")
-		return r.minCoverage == 0
+		fmt.Fprintln(t.stdout, "there are no definitions to test")
+		return t.minCoverage == 0
 	}
-	if len(r.files) != 1 {
-		fmt.Fprintf(r.stdout, "all: %s\n", shareText(tested, all))
+	if len(t.files) != 1 {
+		fmt.Fprintf(t.stdout, "all: %s\n", shareText(tested, all))
 	}
-	if 100*float64(tested) < r.minCoverage*float64(all) {
-		fmt.Fprintf(r.stdout, "this is less than %g %%\n", r.minCoverage)
+	if 100*float64(tested) < t.minCoverage*float64(all) {
+		fmt.Fprintf(t.stdout, "this is less than %g %%\n", t.minCoverage)
 		return false
 	}
 	return true

@@ -12,25 +12,18 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
-	"pmdaderived/internal/collector"
 	"pmdaderived/internal/commandline"
 	"pmdaderived/internal/definitions"
-	"pmdaderived/internal/replay"
 	"pmdaderived/internal/served"
 	"pmdaderived/internal/session"
 	"pmdaderived/internal/unittest"
 	"pmdaderived/pdu"
 )
 
-// recorder records metrics of a collector, and the values of definitions, as a test.
+// recorder is the output of test --record: metrics of a collector, and the values of definitions, as a test.
 type recorder struct {
-	*invocation
-	samples int
-	pause   time.Duration
-
-	session       *session.Session
-	defs          []served.Definition
-	language      derived.Language
+	*run
+	samples       int
 	recording     unittest.Recording
 	seenInstances map[pdu.InDom]map[pdu.Inst]bool
 	first         time.Time
@@ -48,19 +41,16 @@ func (r *recorder) setSamples(arg string) error {
 func (r *recorder) record(ctx context.Context, paths []string) int {
 	ctx, cancel := untilSignal(ctx)
 	defer cancel()
-	read := r.read(paths)
-	for _, p := range read.Problems {
+	r.definitions = r.reader(paths).Read()
+	for _, p := range r.definitions.Problems {
 		if p.Severity == config.Error {
 			return r.fail(p)
 		}
 	}
-	r.defs, r.language = read.All, read.Language
-	c, err := r.connect(ctx)
-	if err != nil {
+	if err := r.connect(ctx); err != nil {
 		return r.fail(err)
 	}
-	defer c.Close()
-	if err := r.takeSamples(ctx, c); err != nil {
+	if err := r.addSamples(ctx); err != nil {
 		return r.fail(err)
 	}
 	var text bytes.Buffer
@@ -72,38 +62,38 @@ func (r *recorder) record(ctx context.Context, paths []string) int {
 	}
 	text.WriteString(r.recording.String())
 	r.stdout.writeExactly(text.Bytes())
-	return r.verify(text.Bytes())
+	return r.repeat(text.Bytes())
 }
 
 func quoted(words []string) []string {
-	all := make([]string, len(words))
-	for i, w := range words {
-		all[i] = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(w) + `"`
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(word) + `"`
 	}
-	return all
+	return quoted
 }
 
-// takeSamples takes all samples.
-func (r *recorder) takeSamples(ctx context.Context, c *collector.Collector) error {
-	all := slices.Clone(r.defs)
-	for _, name := range definitions.ForeignMetrics(r.defs) {
+// addSamples takes all samples.
+func (r *recorder) addSamples(ctx context.Context) error {
+	defs := slices.Clone(r.definitions.All)
+	for _, name := range definitions.ForeignMetrics(r.definitions.All) {
 		d, err := derived.Parse("("+name+")", name) // a definition with the metric's values
 		if err != nil {
 			return err
 		}
-		all = append(all, served.Definition{Definition: d})
+		defs = append(defs, served.Definition{Definition: d})
 	}
 	var err error
-	if r.session, err = session.New(ctx, c.Metrics, all, r.language); err != nil {
+	if r.session, err = session.New(ctx, r.collector.Metrics, defs, r.definitions.Language); err != nil {
 		return err
 	}
 	r.addEntries()
 	r.session.TickAtSamples() // a test has no other samples
 	r.session.Watch(r.session.Set().Metrics()...)
-	if c.Archive != nil {
-		err = r.playArchive(ctx, c.Archive)
+	if r.collector.Archive != nil {
+		err = r.addArchive(ctx)
 	} else {
-		err = takeSamples(ctx, r.session, r.samples, r.pause, func(int) error { r.addSample(); return nil })
+		err = r.takeSamples(ctx, r.samples, func(int) error { r.addSample(); return nil })
 	}
 	if err != nil {
 		return err
@@ -113,42 +103,36 @@ func (r *recorder) takeSamples(ctx context.Context, c *collector.Collector) erro
 	return nil
 }
 
-// playArchive takes the samples of an archive.
-func (r *recorder) playArchive(ctx context.Context, p *collector.Archive) error {
-	progress := r.progress(p.Part.Origin, p.Part.End)
+// addArchive takes the samples of an archive.
+func (r *recorder) addArchive(ctx context.Context) error {
+	archive := r.collector.Archive
+	progress := r.progress(archive.Part.Origin, archive.Part.End)
 	defer progress.clear()
-	n := 0
-	err := replay.NewPlayer(p.Source, r.session).Play(ctx, r.playerOptions(p, progress),
-		func(*session.Session, time.Time) error {
-			r.addSample()
-			if n++; n == r.samples {
-				return replay.ErrEnough
-			}
-			return nil
-		})
-	if err == nil && (n == 0 || !r.hasOperandValue()) {
-		end := p.Part.End
+	err := r.playSamples(ctx, r.playerOptions(progress), r.samples,
+		func(time.Time) error { r.addSample(); return nil })
+	if n := len(r.recording.Times); err == nil && (n == 0 || !r.hasOperandValue()) {
+		end := archive.Part.End
 		if n == r.samples {
 			end = r.session.Time()
 		}
-		err = fmt.Errorf("the archive has no value of any operand from %s to %s", p.FormatTime(p.Part.Origin),
-			p.FormatTime(end))
+		err = fmt.Errorf("the archive has no value of any operand from %s to %s",
+			archive.FormatTime(archive.Part.Origin), archive.FormatTime(end))
 	}
 	return err
 }
 
 // hasOperandValue reports whether some operand has had a value, or none can have one.
 func (r *recorder) hasOperandValue() bool {
-	all := slices.DeleteFunc(slices.Clone(r.recording.Metrics), func(m unittest.Recorded) bool { return m.Code < 0 })
+	operands := slices.DeleteFunc(slices.Clone(r.recording.Metrics), func(m unittest.Recorded) bool { return m.Code < 0 })
 	has := func(v *derived.Vector) bool { return v.Len() > 0 }
-	return len(all) == 0 || slices.ContainsFunc(all,
+	return len(operands) == 0 || slices.ContainsFunc(operands,
 		func(m unittest.Recorded) bool { return slices.ContainsFunc(m.Values, has) })
 }
 
 // addEntries adds an entry for each metric and definition.
 func (r *recorder) addEntries() {
-	absent := definitions.MissingMetrics(r.defs, r.session.Catalog())
-	for _, name := range definitions.ForeignMetrics(r.defs) {
+	absent := definitions.MissingMetrics(r.definitions.All, r.session.Catalog())
+	for _, name := range definitions.ForeignMetrics(r.definitions.All) {
 		if slices.Contains(absent, name) {
 			continue
 		}
@@ -161,12 +145,12 @@ func (r *recorder) addEntries() {
 			r.recording.Metrics = append(r.recording.Metrics, m)
 		}
 	}
-	labels := definitions.Labels(r.defs)
-	for _, d := range r.defs {
+	labels := definitions.Labels(r.definitions.All)
+	for _, d := range r.definitions.All {
 		m, _ := r.session.Set().Lookup(d.Name)
-		made := unittest.Recorded{Name: d.Name, Desc: m.Desc, Err: m.Err, Labels: labels[d.Name]}
+		result := unittest.Recorded{Name: d.Name, Desc: m.Desc, Err: m.Err, Labels: labels[d.Name]}
 		if writable(m.Desc) {
-			r.recording.Derived = append(r.recording.Derived, made)
+			r.recording.Derived = append(r.recording.Derived, result)
 		}
 	}
 	r.seenInstances = map[pdu.InDom]map[pdu.Inst]bool{}
@@ -212,25 +196,25 @@ func (r *recorder) addSample() {
 func (r *recorder) addInstances() {
 	for _, d := range slices.Sorted(maps.Keys(r.seenInstances)) {
 		_, groups := r.session.Set().GroupDomains()[d]
-		made := unittest.RecordedInDom{InDom: d, Groups: groups, Labels: r.session.Labels(d)}
+		domain := unittest.RecordedInDom{InDom: d, Groups: groups, Labels: r.session.Labels(d)}
 		for _, id := range slices.Sorted(maps.Keys(r.seenInstances[d])) {
 			name, ok := r.session.InstanceName(d, id)
 			if !ok {
 				name = fmt.Sprintf("instance %d", id) // its name is not known any more
 			}
-			made.Instances = append(made.Instances, pdu.Instance{ID: id, Name: name})
+			domain.Instances = append(domain.Instances, pdu.Instance{ID: id, Name: name})
 		}
-		r.recording.InDoms = append(r.recording.InDoms, made)
+		r.recording.InDoms = append(r.recording.InDoms, domain)
 	}
 }
 
-// verify runs the recorded test.
-func (r *recorder) verify(text []byte) int {
+// repeat runs the recorded test: one that does not pass would be of no use.
+func (r *recorder) repeat(text []byte) int {
 	f, problems := unittest.Parse("recorded", text)
 	if len(problems) > 0 {
 		return r.fail(problems[0])
 	}
-	result := unittest.Run(r.language, definitions.Derived(r.defs), definitions.Labels(r.defs), f.Tests[0])
+	result := unittest.Run(r.definitions.Language, definitions.Derived(r.definitions.All), definitions.Labels(r.definitions.All), f.Tests[0])
 	if failed := result.String(); failed != "" {
 		return r.fail(fmt.Errorf("the recorded test does not pass:\n%s", failed))
 	}

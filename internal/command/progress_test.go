@@ -35,8 +35,8 @@ func TestProgress(t *testing.T) {
 	assert.Empty(t, out.String(), "it does not take long")
 	terminal := must(os.OpenFile(os.DevNull, os.O_WRONLY, 0))(t) // a device, too
 	defer terminal.Close()
-	assert.Equal(t, terminal, (&invocation{stderr: &output{w: terminal}}).progress(start, start).w)
-	assert.Nil(t, (&invocation{stderr: &output{w: &out}}).progress(start, start).w)
+	assert.Equal(t, terminal, (&run{stderr: &output{w: terminal}}).progress(start, start).w)
+	assert.Nil(t, (&run{stderr: &output{w: &out}}).progress(start, start).w)
 }
 
 // The readable part of a damaged archive is read, and the damage is reported.

@@ -1,0 +1,54 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"time"
+)
+
+// progress shows at a terminal how much of an archive has been read, if that takes long.
+type progress struct {
+	w          io.Writer // nil: not shown
+	start, end time.Time // of the selected part
+	passes     int       // how often the part will be read
+	pass       int       // how often it has been read
+	last       time.Time // time of the last record
+	began      time.Time
+	shown      time.Time
+}
+
+// The progress is shown after this time, and updated that often.
+const (
+	progressAfter = time.Second
+	progressEvery = 200 * time.Millisecond
+)
+
+// progress makes the progress of reading a part of an archive.
+func (r *run) progress(start, end time.Time) *progress {
+	p := &progress{start: start, end: end, passes: 1, began: time.Now()}
+	if r.stderr.isTerminal() {
+		p.w = r.stderr.w
+	}
+	return p
+}
+
+func (p *progress) recordRead(at time.Time) {
+	if at.Before(p.last) {
+		p.pass++
+	}
+	p.last = at
+	now := time.Now()
+	if p.w == nil || now.Sub(p.began) < progressAfter || now.Sub(p.shown) < progressEvery {
+		return
+	}
+	p.shown = now
+	part := max(0, min(1, at.Sub(p.start).Seconds()/max(p.end.Sub(p.start), 1).Seconds()))
+	fmt.Fprintf(p.w, "\r\033[K%3.0f %% of the archive read", 100*(float64(p.pass)+part)/float64(p.passes))
+}
+
+// clear removes the progress from the terminal.
+func (p *progress) clear() {
+	if p.w != nil && !p.shown.IsZero() {
+		fmt.Fprint(p.w, "\r\033[K")
+	}
+}

@@ -1,0 +1,155 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/pflag"
+
+	"pmdaderived/config"
+	"pmdaderived/internal/collector"
+	"pmdaderived/internal/commandline"
+	"pmdaderived/internal/definitions"
+	"pmdaderived/internal/plural"
+	"pmdaderived/internal/served"
+	"pmdaderived/internal/session"
+)
+
+// run is a run of a sub-command, from its arguments to its exit status. Its fields are set in their order.
+type run struct {
+	subCommand
+	program        Program
+	stdout, stderr *output // of the program, without control characters
+	conf           config.PCPConf
+	confErr        error // about the file of conf; only commands that contact pmcd need it
+
+	options
+
+	definitions definitions.Parsed
+	named       map[string]served.Definition // the definitions by name, for subjects
+	collector   *collector.Collector         // nil: not opened yet
+	damage      map[string]bool              // kinds of damage that have been reported
+	subjects    []subject
+	session     *session.Session
+}
+
+func newRun(c subCommand, p Program) *run {
+	conf, err := config.ReadPCPConf(p.Getenv)
+	return &run{
+		subCommand: c, program: p, stdout: &output{w: p.Stdout}, stderr: &output{w: p.Stderr}, conf: conf, confErr: err,
+		options: options{flags: commandline.NewFlags(), pmcd: commandline.PMCD(conf, p.Getenv), pause: defaultPause},
+		damage:  map[string]bool{},
+	}
+}
+
+// close closes what the run has opened.
+func (r *run) close() {
+	if r.collector != nil {
+		r.collector.Close()
+	}
+}
+
+// parse reads the command line of a sub-command. done means that the sub-command ends with this exit status.
+func (r *run) parse(args []string) (rest []string, exit int, done bool) {
+	r.flags.BoolFuncP("help", "?", "show this usage message and exit", func(string) error { return pflag.ErrHelp })
+	rest, err := commandline.Parse(r.flags, args)
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		call := strings.TrimSpace(commandline.Name + " " + r.Name + " [options] " + r.Operands)
+		// r.stdout remembers the error
+		_ = commandline.Usage(r.stdout, r.flags, call+"\n\n"+strings.ToUpper(r.Help[:1])+r.Help[1:]+".\n",
+			r.Example)
+		return nil, commandline.ExitOK, true
+	case err != nil:
+		return nil, r.usageError(err), true
+	}
+	if err := r.contradiction(); err != nil {
+		return nil, r.usageError(err), true
+	}
+	return rest, commandline.ExitOK, false
+}
+
+// usageError prints an error of the command line, and returns the exit status.
+func (r *run) usageError(err error) int {
+	fmt.Fprintf(r.stderr, "%s %s: %v\nTry \"%s %s --help\".\n", commandline.Name, r.Name, err, commandline.Name, r.Name)
+	return commandline.ExitUsage
+}
+
+func (r *run) complain(err error) {
+	fmt.Fprintf(r.stderr, "%s %s: %v\n", commandline.Name, r.Name, err)
+}
+
+// fail prints an error, and returns the exit status. A command that was ended by a signal has failed, too.
+func (r *run) fail(err error) int {
+	if errors.Is(err, context.Canceled) {
+		err = errors.New("interrupted")
+	}
+	if part, ok := errors.AsType[collector.PartError](err); ok {
+		return r.usageError(part)
+	}
+	r.complain(err)
+	return commandline.ExitFailure
+}
+
+// untilSignal returns a context that ends when the program gets a signal to end.
+func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
+	signals := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup(1) makes the program ignore it
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signal.NotifyContext(ctx, signals...)
+}
+
+// reader returns a reader for the user that the agent runs as; without such an account for root. Without paths it reads
+// the files of the agent.
+func (r *run) reader(paths []string) definitions.Reader {
+	if paths == nil {
+		paths = r.agentPaths()
+	}
+	reader := definitions.Reader{Paths: paths, Conf: r.conf}
+	if account, err := user.Lookup(r.conf.User); err == nil {
+		reader.User, _ = strconv.Atoi(account.Uid) // a number on Unix
+	}
+	return reader
+}
+
+// agentPaths returns the paths of -c in the agent's line of pmcd.conf, nil if there is none.
+func (r *run) agentPaths() (paths []string) {
+	text, _ := config.ReadFile(r.conf.PMCDConf) // optional
+	for line := range strings.Lines(string(text)) {
+		words := strings.Fields(line) // NAME DOMAIN pipe binary [notready] PROGRAM OPTIONS
+		program := slices.IndexFunc(words, func(word string) bool { return filepath.Base(word) == commandline.Name })
+		if program <= 0 || words[0][0] == '#' {
+			continue
+		}
+		flags := commandline.NewFlags()
+		flags.ParseErrorsAllowlist.UnknownFlags = true
+		flags.FuncP("config", "c", "", commandline.PathList(&paths))
+		_, _ = commandline.Parse(flags, words[program+1:]) // the agent tells mistakes
+	}
+	return paths
+}
+
+// readDefinitions reads the definition files of -c, by default those of the agent. It says how many mistakes they have,
+// if -c names them or always is true. A path of -c that cannot be read is an error.
+func (r *run) readDefinitions(always bool) error {
+	r.definitions = r.reader(r.paths).Read()
+	for _, p := range r.definitions.Problems {
+		if p.Severity == config.Error && p.Pos.Line == 0 && slices.Contains(r.paths, p.Pos.File) {
+			return p
+		}
+	}
+	if wrong := countOf(r.definitions.Problems, config.Error); wrong > 0 && (always || r.paths != nil) {
+		r.complain(fmt.Errorf("%s in the definitions: run %s check", plural.Of(wrong, "mistake"), commandline.Name))
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"pmdaderived/internal/replay"
+	"pmdaderived/internal/session"
+)
+
+// fillWindows waits until functions over time have all their samples. At a terminal it shows how long that will take.
+func (r *run) fillWindows(ctx context.Context) error {
+	span := r.session.Span()
+	if span == 0 {
+		return nil
+	}
+	terminal := r.stderr.isTerminal()
+	defer func() {
+		if terminal {
+			fmt.Fprint(r.stderr.w, "\r\033[K")
+		}
+	}()
+	return r.session.Wait(ctx, time.Now().Add(span), func(left time.Duration) {
+		if terminal {
+			fmt.Fprintf(r.stderr.w, "\r\033[Ktaking samples for %s, %s left", timeText(span),
+				timeText(left.Round(time.Second)))
+		}
+	})
+}
+
+// takeSamples takes samples of a pmcd, a pause apart, and calls taken after each.
+func (r *run) takeSamples(ctx context.Context, count int, taken func(n int) error) error {
+	next := time.Now()
+	for n := range count {
+		if n > 0 {
+			if next = next.Add(r.pause); next.Before(time.Now()) {
+				next = time.Now()
+			}
+			if err := r.session.Wait(ctx, next, nil); err != nil {
+				return err
+			}
+		}
+		if err := r.session.Sample(ctx, time.Now()); err != nil {
+			return err
+		}
+		if err := taken(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// playSamples takes samples of the archive, at most so many if limit is positive, and calls taken after each.
+func (r *run) playSamples(ctx context.Context, o replay.Options, limit int, taken func(at time.Time) error) error {
+	n := 0
+	return replay.NewPlayer(r.collector.Archive.Source, r.session).Play(ctx, o,
+		func(_ *session.Session, at time.Time) error {
+			if err := taken(at); err != nil {
+				return err
+			}
+			if n++; n == limit {
+				return replay.ErrEnough
+			}
+			return nil
+		})
+}
+
+// playerOptions returns the options of a player: the selected part of the archive, warnings of damage, and the progress.
+func (r *run) playerOptions(progress *progress) replay.Options {
+	archive := r.collector.Archive
+	return replay.Options{
+		Start: archive.Part.Origin, End: archive.Part.End, Every: archive.Every,
+		Read: progress.recordRead,
+		Damaged: func(damage error) {
+			progress.clear()
+			r.reportDamage(damage)
+		},
+	}
+}

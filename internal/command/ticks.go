@@ -1,0 +1,95 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"pmdaderived/derived"
+	"pmdaderived/derived/syntax"
+	"pmdaderived/internal/plural"
+	"pmdaderived/internal/replay"
+	"pmdaderived/internal/session"
+	"pmdaderived/internal/window"
+	"pmdaderived/pdu"
+)
+
+// showWindows prints how often functions over time are sampled, and how many ticks they keep.
+func (e *explanation) showWindows(m *derived.Metric) {
+	if len(m.Needs().Windows) == 0 {
+		return
+	}
+	fmt.Fprintln(e.stdout)
+	divides := false
+	for _, i := range m.Needs().Windows {
+		w := e.session.Set().Windows()[i]
+		divides = divides || w.Needs().Divides
+		if w.PerClient() {
+			fmt.Fprintf(e.stdout, "%s since the client's own last fetch: sampled every %s while a client fetches it, otherwise less "+
+				"often; the agent keeps the ticks since the oldest last fetch of a client, at most %d ticks or %d values.\n",
+				w.Func, timeText(w.Every), window.MaxPerClientTicks, window.MaxPerClientValues)
+			continue
+		}
+		name := fmt.Sprintf("%s over %s", w.Func, timeText(time.Duration(w.Span)*w.Every))
+		if w.Func == syntax.Latch {
+			name = w.Func.String()
+		}
+		retained := plural.Of(int(w.Span), "tick")
+		if w.Desc.InDom != pdu.NoInDom {
+			retained += " with a value of each instance"
+		}
+		fmt.Fprintf(e.stdout, "%s: always sampled every %s; the agent keeps %s.\n", name, timeText(w.Every), retained)
+	}
+	if divides {
+		fmt.Fprintln(e.stdout, "Inside functions over time 0 / 0 is no value.")
+	}
+}
+
+// showTicks prints how many samples an archive has for the functions over time of a metric.
+func (e *explanation) showTicks(ctx context.Context, m *derived.Metric) error {
+	archive := e.collector.Archive
+	if archive == nil || len(m.Needs().Windows) == 0 {
+		return nil
+	}
+	progress := e.progress(archive.Part.Start, archive.Part.End)
+	defer progress.clear()
+	e.session.Watch(m)
+	player := replay.NewPlayer(archive.Source, e.session)
+	o := e.playerOptions(progress)
+	o.Every = max(1, 2*o.End.Sub(o.Start)) // one sample is enough
+	if err := player.Play(ctx, o, func(*session.Session, time.Time) error { return nil }); err != nil {
+		return err
+	}
+	progress.clear()
+	fmt.Fprintln(e.stdout)
+	e.printTicks(player.Ticks())
+	return nil
+}
+
+// printTicks prints how many samples functions over time had.
+func (r *run) printTicks(windows []replay.Ticks) {
+	for _, ticks := range windows {
+		over := " since the last fetch"
+		if span := ticks.Window.Span; span > 0 {
+			over = " over " + timeText(time.Duration(span)*ticks.Window.Every)
+		}
+		if ticks.Window.Func == syntax.Latch {
+			over = ""
+		}
+		fmt.Fprintf(r.stdout, "%s%s, every %s: the archive has %d of %s (records with all operands).\n",
+			ticks.Window.Func, over, timeText(ticks.Window.Every), ticks.Recorded,
+			plural.Of(int(ticks.Possible), "sample"))
+	}
+}
+
+// timeText formats a time without zeros at the end: "1h", "1m30s".
+func timeText(d time.Duration) string {
+	text := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if short, ok := strings.CutSuffix(text, zero); ok {
+			text = short + zero[:1]
+		}
+	}
+	return text
+}
