@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"fmt"
-	"math"
 	"strconv"
 
 	"pmdaderived/internal/commandline"
@@ -81,11 +80,6 @@ func (p *printer) printLive(ctx context.Context, limit int, form string) error {
 	if err := p.fillWindows(ctx); err != nil {
 		return err
 	}
-	earlier := p.session.History() // samples that are not printed
-	count := limit + earlier
-	if limit == 0 {
-		count = math.MaxInt
-	}
 	printSample := p.pminfo
 	if limit != 1 || form != "" {
 		if p.zone = p.localZone(); p.archive.Zone != "" {
@@ -96,12 +90,7 @@ func (p *printer) printLive(ctx context.Context, limit int, form string) error {
 		}
 		printSample = p.lineIn(form)
 	}
-	return p.takeSamples(ctx, count, func(n int) error {
-		if n < earlier {
-			return nil
-		}
-		return printSample(p.session.Time())
-	})
+	return p.takeSamples(ctx, p.session.History(), limit, printSample)
 }
 
 // printArchive prints samples of an archive, a line each, at most so many if limit is positive.

@@ -93,7 +93,7 @@ func (r *recorder) addSamples(ctx context.Context) error {
 	if r.collector.Archive != nil {
 		err = r.addArchive(ctx)
 	} else {
-		err = r.takeSamples(ctx, r.samples, func(int) error { r.addSample(); return nil })
+		err = r.takeSamples(ctx, 0, r.samples, r.addSample)
 	}
 	if err != nil {
 		return err
@@ -108,8 +108,7 @@ func (r *recorder) addArchive(ctx context.Context) error {
 	archive := r.collector.Archive
 	progress := r.progress(archive.Part.Origin, archive.Part.End)
 	defer progress.clear()
-	err := r.playSamples(ctx, r.playerOptions(progress), r.samples,
-		func(time.Time) error { r.addSample(); return nil })
+	err := r.playSamples(ctx, r.playerOptions(progress), r.samples, r.addSample)
 	if n := len(r.recording.Times); err == nil && (n == 0 || !r.hasOperandValue()) {
 		end := archive.Part.End
 		if n == r.samples {
@@ -160,7 +159,7 @@ func (r *recorder) addEntries() {
 func writable(d pdu.Desc) bool { return d.Type <= pdu.TypeAggregateStatic }
 
 // addSample copies the values of a sample.
-func (r *recorder) addSample() {
+func (r *recorder) addSample(time.Time) error {
 	if len(r.recording.Times) == 0 {
 		r.first = r.session.Time()
 	}
@@ -190,6 +189,7 @@ func (r *recorder) addSample() {
 			d.Values = append(d.Values, value(d.Name, d.Desc.InDom))
 		}
 	}
+	return nil
 }
 
 // addInstances adds the instances that have had values.

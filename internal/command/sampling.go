@@ -29,10 +29,11 @@ func (r *run) fillWindows(ctx context.Context) error {
 	})
 }
 
-// takeSamples takes samples of a pmcd, a pause apart, and calls taken after each.
-func (r *run) takeSamples(ctx context.Context, count int, taken func(n int) error) error {
+// takeSamples takes samples of a pmcd, a pause apart, and calls taken after each but the earlier ones, which are only
+// history. limit is the number of the others, 0 for no limit.
+func (r *run) takeSamples(ctx context.Context, earlier, limit int, taken func(at time.Time) error) error {
 	next := time.Now()
-	for n := range count {
+	for n := 0; limit == 0 || n < earlier+limit; n++ {
 		if n > 0 {
 			if next = next.Add(r.pause); next.Before(time.Now()) {
 				next = time.Now()
@@ -44,7 +45,10 @@ func (r *run) takeSamples(ctx context.Context, count int, taken func(n int) erro
 		if err := r.session.Sample(ctx, time.Now()); err != nil {
 			return err
 		}
-		if err := taken(n); err != nil {
+		if n < earlier {
+			continue
+		}
+		if err := taken(r.session.Time()); err != nil {
 			return err
 		}
 	}

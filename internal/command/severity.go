@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -121,17 +122,16 @@ func waitingProblem(file string, defs []served.Definition, metrics []string, mas
 			absent = append(absent, m)
 		}
 	}
-	text := fmt.Sprintf("%s %s for metrics that ", plural.Of(len(defs), "definition"), verb)
-	switch {
-	case len(hidden) == 0 && len(absent) == 0:
-		text += "this host does not have"
-	case len(hidden) == 0:
-		text += "this host does not have (" + metricsText(absent) + ")"
-	case len(absent) == 0:
-		text += "are masked (" + metricsText(hidden) + ")"
-	default:
-		text += "this host does not have (" + metricsText(absent) + ") or that are masked (" + metricsText(hidden) + ")"
+	const lacks, masks = "this host does not have", "are masked"
+	var reasons []string
+	if len(absent) > 0 {
+		reasons = append(reasons, lacks+" ("+metricsText(absent)+")")
 	}
+	if len(hidden) > 0 {
+		reasons = append(reasons, masks+" ("+metricsText(hidden)+")")
+	}
+	text := fmt.Sprintf("%s %s for metrics that %s", plural.Of(len(defs), "definition"), verb,
+		cmp.Or(strings.Join(reasons, " or that "), lacks))
 	return &config.Problem{Pos: config.Position{File: file}, Severity: config.Note, Code: codeWaiting, Msg: text}
 }
 
