@@ -75,7 +75,7 @@ func TestHelpExamples(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS("../../examples")))
 	t.Chdir(dir)
-	for _, c := range append(command.Summaries(), command.Summary{}) {
+	for _, c := range append(command.SubCommands(), command.SubCommand{}) {
 		t.Run(c.Name, func(t *testing.T) {
 			out, _, _ := execute(t, append(strings.Fields(c.Name), "--help")...)
 			match := regexp.MustCompile(`\n\nExample: pmdaderived (.*)\n.*: man 5 pmdaderived\n$`).FindStringSubmatch(out)

@@ -97,7 +97,7 @@ func (o *options) define() {
 func (o *options) usage(w io.Writer) error {
 	call := fmt.Sprintf("%s [options]\n       %[1]s COMMAND [options] [operands]\n\nSub-commands (%[1]s help COMMAND "+
 		"shows its options):\n", commandline.Name)
-	for _, c := range command.Summaries() {
+	for _, c := range command.SubCommands() {
 		call += fmt.Sprintf("  %-22s%s\n", c.Name+" "+c.Operands, c.Help)
 	}
 	return commandline.Usage(w, o.flags, call+"\nWithout a sub-command the program is the agent. pmcd starts it with "+

@@ -132,7 +132,7 @@ func TestVersion(t *testing.T) {
 
 // help says the same as --help, of the program and of each sub-command.
 func TestHelp(t *testing.T) {
-	for _, command := range append(command.Summaries(), command.Summary{}) {
+	for _, command := range append(command.SubCommands(), command.SubCommand{}) {
 		words := strings.Fields(command.Name)
 		want, _, _ := execute(t, append(words, "--help")...)
 		got, errs, exit := execute(t, append([]string{"help"}, words...)...)

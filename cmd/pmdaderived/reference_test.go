@@ -114,7 +114,7 @@ func TestReferenceOptions(t *testing.T) {
 func TestReferenceSubCommands(t *testing.T) {
 	text := string(readFile(t, "../../docs/reference.md"))
 	var archives []string // the sub-commands with the options for archives
-	for _, c := range command.Summaries() {
+	for _, c := range command.SubCommands() {
 		t.Run(c.Name, func(t *testing.T) {
 			assert.Contains(t, text, "\n    pmdaderived "+c.Name+" ", "synopsis")
 			if c.Name == "help" { // it has no options
@@ -155,7 +155,7 @@ func TestOptionsRefuse(t *testing.T) {
 		"--origin": "soon", "--timezone": "Nowhere", "--non-finite": "inf", "--samples": "few", "--interval": "soon", "--output": "xml",
 		"--run": "(", "--min-coverage": "most", "--record": "0", "--depth": "65",
 	}
-	for _, c := range command.Summaries() {
+	for _, c := range command.SubCommands() {
 		for _, o := range helpOptions(t, c.Name) {
 			if argument, ok := refused[o.long]; ok {
 				_, _, exit := execute(t, c.Name, o.long+"="+argument)

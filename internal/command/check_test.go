@@ -257,7 +257,7 @@ func TestCheckOfTooManyOperands(t *testing.T) {
 
 func TestSubCommandUsage(t *testing.T) {
 	s := newSite(t)
-	for _, c := range subCommands() {
+	for _, c := range SubCommands() {
 		t.Run(c.Name, func(t *testing.T) {
 			out, errs, exit := s.run(c.Name, "--help")
 			assert.Equal(t, commandline.ExitOK, exit, errs)

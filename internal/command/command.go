@@ -9,51 +9,41 @@ import (
 	"pmdaderived/internal/commandline"
 )
 
-// Summary describes a sub-command in the usage text of the program.
-type Summary struct{ Name, Operands, Help, Example string }
+// SubCommand is a sub-command, as the usage text of the program shows it.
+type SubCommand struct {
+	Name, Operands, Help, Example string
 
-// subCommand is a sub-command. Its method execute returns the exit status.
-type subCommand struct {
-	Summary
-	execute func(r *run, ctx context.Context, args []string) int
+	execute func(r *run, ctx context.Context, args []string) int // returns the exit status
 }
 
-func subCommands() []subCommand {
-	return []subCommand{
-		{Summary{"check", "[PATH]...", "look for mistakes in definition files", "check site.conf"}, (*run).check},
+// SubCommands returns the sub-commands in the order of the usage text.
+func SubCommands() []SubCommand {
+	return []SubCommand{
+		{"check", "[PATH]...", "look for mistakes in definition files", "check site.conf", (*run).check},
 		{
-			Summary{
-				"explain", "NAME|EXPR...", "show the metadata of every part of an expression",
-				"explain 'rate(disk.all.total)'",
-			},
-			(*run).explain,
+			"explain", "NAME|EXPR...", "show the metadata of every part of an expression",
+			"explain 'rate(disk.all.total)'", (*run).explain,
 		},
 		{
-			Summary{
-				"eval", "NAME|EXPR...", "compute metrics, without the agent", "eval -t 5 -s 3 'rate(disk.all.total)'",
-			},
+			"eval", "NAME|EXPR...", "compute metrics, without the agent", "eval -t 5 -s 3 'rate(disk.all.total)'",
 			(*run).eval,
 		},
-		{Summary{"test", "FILE|DIR...", "run unit tests of definitions", "test site.test"}, (*run).test},
+		{"test", "FILE|DIR...", "run unit tests of definitions", "test site.test", (*run).test},
 		{
-			Summary{
-				"replay", "OUT [NAME]...", "write an archive of derived metrics, computed from another archive",
-				"replay -a incident -c site.conf out",
-			},
-			(*run).replay,
+			"replay", "OUT [NAME]...", "write an archive of derived metrics, computed from another archive",
+			"replay -a incident -c site.conf out", (*run).replay,
 		},
-		{Summary{"help", "[COMMAND]", "show help for a sub-command, or this list", "help eval"}, (*run).help},
+		{"help", "[COMMAND]", "show help for a sub-command, or this list", "help eval", (*run).help},
 	}
 }
 
-// Summaries returns the sub-commands in the order of the usage text.
-func Summaries() []Summary {
-	commands := subCommands()
-	summaries := make([]Summary, len(commands))
-	for i, c := range commands {
-		summaries[i] = c.Summary
+// Names returns the names of all sub-commands, for a message.
+func Names() string {
+	var names []string
+	for _, c := range SubCommands() {
+		names = append(names, c.Name)
 	}
-	return summaries
+	return strings.Join(names, ", ")
 }
 
 // Program has what the program gives to its sub-commands.
@@ -66,7 +56,7 @@ type Program struct {
 
 // Run runs the sub-command that args begin with, and returns its exit status. known is false if args begin with none.
 func (p Program) Run(ctx context.Context, args []string) (status int, known bool) {
-	for _, c := range subCommands() {
+	for _, c := range SubCommands() {
 		if len(args) == 0 || args[0] != c.Name {
 			continue
 		}
@@ -94,20 +84,12 @@ func (r *run) help(ctx context.Context, args []string) int {
 	case len(args) > 1:
 		return r.usageError(fmt.Errorf("unexpected argument %q", args[1]))
 	}
-	for _, c := range subCommands() {
+	for _, c := range SubCommands() {
 		if c.Name == args[0] {
-			r.subCommand, r.flags = c, commandline.NewFlags() // it is asked for its usage text only
-			return c.execute(r, ctx, []string{"--help"})
+			other := *r // each sub-command adds its options itself, so it is asked for its usage text
+			other.SubCommand, other.flags = c, commandline.NewFlags()
+			return c.execute(&other, ctx, []string{"--help"})
 		}
 	}
 	return r.usageError(fmt.Errorf("%q is not a sub-command; the sub-commands are %s", args[0], Names()))
-}
-
-// Names returns the names of all sub-commands, for a message.
-func Names() string {
-	var names []string
-	for _, c := range subCommands() {
-		names = append(names, c.Name)
-	}
-	return strings.Join(names, ", ")
 }

@@ -13,7 +13,8 @@ import (
 	"pmdaderived/internal/commandline"
 )
 
-// options has the options that several sub-commands have. Each sub-command adds those that it takes.
+// options has the options that several sub-commands have. Each sub-command adds those that it takes, and keeps its own
+// beside its output.
 type options struct {
 	flags       *pflag.FlagSet
 	paths       []string // -c; nil: the files of the agent
@@ -57,14 +58,11 @@ func (r *run) pmcdOption() {
 
 // archiveOption adds -a.
 func (r *run) archiveOption() {
-	r.flags.FuncP("archive", "a", "ask the archives in `FILES`, several or those of a folder, instead of a pmcd",
-		func(arg string) error {
-			r.archive.Paths = append(r.archive.Paths, arg)
-			return nil
-		})
+	r.flags.StringArrayVarP(&r.archive.Paths, "archive", "a", nil,
+		"ask the archives in `FILES`, several or those of a folder, instead of a pmcd")
 }
 
-// timeOptions adds -a and the options that select a part of an archive.
+// timeOptions adds -a and the options that select a part of an archive. Those of them that a pmcd cannot follow need -a.
 func (r *run) timeOptions() {
 	r.archiveOption()
 	text := func(to *string, name, short, help string) {
@@ -98,7 +96,7 @@ func (r *run) intervalOption(help string) {
 	})
 }
 
-// contradiction returns an error if options contradict each other.
+// contradiction returns an error if options contradict each other: to ignore one of them would be worse.
 func (o *options) contradiction() error {
 	switch {
 	case len(o.archive.Paths) == 0 && o.onlyArchive != "":

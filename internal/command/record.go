@@ -23,10 +23,10 @@ import (
 // recorder is the output of test --record: metrics of a collector, and the values of definitions, as a test.
 type recorder struct {
 	*run
-	samples       int
+	samples       int // to take; 0: nothing is recorded
 	recording     unittest.Recording
-	seenInstances map[pdu.InDom]map[pdu.Inst]bool
-	first         time.Time
+	seenInstances map[pdu.InDom]map[pdu.Inst]bool // instances that have had values
+	first         time.Time                       // of the first sample
 }
 
 // setSamples sets the number of samples, at least 1.
@@ -120,7 +120,8 @@ func (r *recorder) addArchive(ctx context.Context) error {
 	return err
 }
 
-// hasOperandValue reports whether some operand has had a value, or none can have one.
+// hasOperandValue reports whether some operand has had a value, or none can have one. A test in which none has tests
+// nothing: mostly the archive is that of another host, or of another time.
 func (r *recorder) hasOperandValue() bool {
 	operands := slices.DeleteFunc(slices.Clone(r.recording.Metrics), func(m unittest.Recorded) bool { return m.Code < 0 })
 	has := func(v *derived.Vector) bool { return v.Len() > 0 }
@@ -136,29 +137,23 @@ func (r *recorder) addEntries() {
 			continue
 		}
 		desc, err := r.session.Catalog().Desc(name)
-		m := unittest.Recorded{Name: name, Desc: desc}
-		if err != nil {
-			m.Code = pdu.CodeOf(err)
-		}
 		if writable(desc) {
-			r.recording.Metrics = append(r.recording.Metrics, m)
+			r.recording.Metrics = append(r.recording.Metrics, unittest.Recorded{Name: name, Desc: desc, Code: pdu.CodeOf(err)})
 		}
 	}
 	labels := definitions.Labels(r.definitions.All)
 	for _, d := range r.definitions.All {
-		m, _ := r.session.Set().Lookup(d.Name)
-		result := unittest.Recorded{Name: d.Name, Desc: m.Desc, Err: m.Err, Labels: labels[d.Name]}
-		if writable(m.Desc) {
-			r.recording.Derived = append(r.recording.Derived, result)
+		if m, _ := r.session.Set().Lookup(d.Name); writable(m.Desc) {
+			r.recording.Derived = append(r.recording.Derived,
+				unittest.Recorded{Name: d.Name, Desc: m.Desc, Err: m.Err, Labels: labels[d.Name]})
 		}
 	}
-	r.seenInstances = map[pdu.InDom]map[pdu.Inst]bool{}
 }
 
 // writable reports whether values of a metric can be written: events cannot.
 func writable(d pdu.Desc) bool { return d.Type <= pdu.TypeAggregateStatic }
 
-// addSample copies the values of a sample.
+// addSample copies the values of a sample, which are valid until the next one.
 func (r *recorder) addSample(time.Time) error {
 	if len(r.recording.Times) == 0 {
 		r.first = r.session.Time()
@@ -192,7 +187,7 @@ func (r *recorder) addSample(time.Time) error {
 	return nil
 }
 
-// addInstances adds the instances that have had values.
+// addInstances adds the instances that have had values. Others are left out: a host may have thousands.
 func (r *recorder) addInstances() {
 	for _, d := range slices.Sorted(maps.Keys(r.seenInstances)) {
 		_, groups := r.session.Set().GroupDomains()[d]
@@ -214,7 +209,8 @@ func (r *recorder) repeat(text []byte) int {
 	if len(problems) > 0 {
 		return r.fail(problems[0])
 	}
-	result := unittest.Run(r.definitions.Language, definitions.Derived(r.definitions.All), definitions.Labels(r.definitions.All), f.Tests[0])
+	defs := r.definitions.All
+	result := unittest.Run(r.definitions.Language, definitions.Derived(defs), definitions.Labels(defs), f.Tests[0])
 	if failed := result.String(); failed != "" {
 		return r.fail(fmt.Errorf("the recorded test does not pass:\n%s", failed))
 	}

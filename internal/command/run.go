@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,28 +26,29 @@ import (
 	"pmdaderived/internal/session"
 )
 
-// run is a run of a sub-command, from its arguments to its exit status. Its fields are set in their order.
+// run is a run of a sub-command. Its fields get their values in this order, from the arguments to a session that can
+// compute; a sub-command that needs less stops before.
 type run struct {
-	subCommand
+	SubCommand
 	program        Program
-	stdout, stderr *output // of the program, without control characters
+	stdout, stderr *output // those of program, without control characters
 	conf           config.PCPConf
 	confErr        error // about the file of conf; only commands that contact pmcd need it
 
-	options
+	options // parse
 
-	definitions definitions.Parsed
-	named       map[string]served.Definition // the definitions by name, for subjects
-	collector   *collector.Collector         // nil: not opened yet
-	damage      map[string]bool              // kinds of damage that have been reported
-	subjects    []subject
-	session     *session.Session
+	definitions definitions.Parsed           // readDefinitions
+	collector   *collector.Collector         // connect; nil before
+	damage      map[string]bool              // kinds of damage to an archive that have been reported
+	subjects    []subject                    // bindSubjects: the operands of eval and explain
+	named       map[string]served.Definition // definitions by name, for subjects
+	session     *session.Session             // of the subjects, or of what is recorded
 }
 
-func newRun(c subCommand, p Program) *run {
+func newRun(c SubCommand, p Program) *run {
 	conf, err := config.ReadPCPConf(p.Getenv)
 	return &run{
-		subCommand: c, program: p, stdout: &output{w: p.Stdout}, stderr: &output{w: p.Stderr}, conf: conf, confErr: err,
+		SubCommand: c, program: p, stdout: &output{w: p.Stdout}, stderr: &output{w: p.Stderr}, conf: conf, confErr: err,
 		options: options{flags: commandline.NewFlags(), pmcd: commandline.PMCD(conf, p.Getenv), pause: defaultPause},
 		damage:  map[string]bool{},
 	}
@@ -63,17 +65,13 @@ func (r *run) close() {
 func (r *run) parse(args []string) (rest []string, exit int, done bool) {
 	r.flags.BoolFuncP("help", "?", "show this usage message and exit", func(string) error { return pflag.ErrHelp })
 	rest, err := commandline.Parse(r.flags, args)
-	switch {
-	case errors.Is(err, pflag.ErrHelp):
+	if errors.Is(err, pflag.ErrHelp) {
 		call := strings.TrimSpace(commandline.Name + " " + r.Name + " [options] " + r.Operands)
 		// r.stdout remembers the error
-		_ = commandline.Usage(r.stdout, r.flags, call+"\n\n"+strings.ToUpper(r.Help[:1])+r.Help[1:]+".\n",
-			r.Example)
+		_ = commandline.Usage(r.stdout, r.flags, call+"\n\n"+strings.ToUpper(r.Help[:1])+r.Help[1:]+".\n", r.Example)
 		return nil, commandline.ExitOK, true
-	case err != nil:
-		return nil, r.usageError(err), true
 	}
-	if err := r.contradiction(); err != nil {
+	if err := cmp.Or(err, r.contradiction()); err != nil {
 		return nil, r.usageError(err), true
 	}
 	return rest, commandline.ExitOK, false
@@ -85,11 +83,13 @@ func (r *run) usageError(err error) int {
 	return commandline.ExitUsage
 }
 
+// complain prints an error, or a warning, with the name of the sub-command: a script may run several.
 func (r *run) complain(err error) {
 	fmt.Fprintf(r.stderr, "%s %s: %v\n", commandline.Name, r.Name, err)
 }
 
-// fail prints an error, and returns the exit status. A command that was ended by a signal has failed, too.
+// fail prints an error, and returns the exit status. A command that was ended by a signal has failed, too: a script
+// cannot know who sent the signal.
 func (r *run) fail(err error) int {
 	if errors.Is(err, context.Canceled) {
 		err = errors.New("interrupted")
@@ -101,7 +101,8 @@ func (r *run) fail(err error) int {
 	return commandline.ExitFailure
 }
 
-// untilSignal returns a context that ends when the program gets a signal to end.
+// untilSignal returns a context that ends when the program gets a signal to end, so that a command can clean up, and say
+// that it was interrupted.
 func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 	signals := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // nohup(1) makes the program ignore it
@@ -110,8 +111,9 @@ func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, signals...)
 }
 
-// reader returns a reader for the user that the agent runs as; without such an account for root. Without paths it reads
-// the files of the agent.
+// reader returns a reader of definition files. It reads as the user that the agent runs as, without such an account as
+// root: a person may be able to read more. Without paths it reads the files of the agent, because people ask about the
+// metrics that they see.
 func (r *run) reader(paths []string) definitions.Reader {
 	if paths == nil {
 		paths = r.agentPaths()
@@ -125,7 +127,7 @@ func (r *run) reader(paths []string) definitions.Reader {
 
 // agentPaths returns the paths of -c in the agent's line of pmcd.conf, nil if there is none.
 func (r *run) agentPaths() (paths []string) {
-	text, _ := config.ReadFile(r.conf.PMCDConf) // optional
+	text, _ := config.ReadFile(r.conf.PMCDConf) // a host without pmcd has none
 	for line := range strings.Lines(string(text)) {
 		words := strings.Fields(line) // NAME DOMAIN pipe binary [notready] PROGRAM OPTIONS
 		program := slices.IndexFunc(words, func(word string) bool { return filepath.Base(word) == commandline.Name })
@@ -140,8 +142,9 @@ func (r *run) agentPaths() (paths []string) {
 	return paths
 }
 
-// readDefinitions reads the definition files of -c, by default those of the agent. It says how many mistakes they have,
-// if -c names them or always is true. A path of -c that cannot be read is an error.
+// readDefinitions reads the definition files of -c, by default those of the agent. It says how many mistakes they have
+// if -c names them, or always: about the agent's own files it is no news to who asks for one metric. A path of -c that
+// cannot be read is an error.
 func (r *run) readDefinitions(always bool) error {
 	r.definitions = r.reader(r.paths).Read()
 	for _, p := range r.definitions.Problems {
@@ -179,8 +182,8 @@ func (r *run) connect(ctx context.Context) (err error) {
 	return nil
 }
 
-// localZone returns the zone of the variable TZ, or that of this host. A zone that is not known counts as UTC, with a
-// warning.
+// localZone returns the zone of the variable TZ, or that of this host. A zone that is not known is UTC, as for the C
+// library, but with a warning.
 func (r *run) localZone() *time.Location {
 	zone, err := collector.LocalZone(r.program.Getenv("TZ"))
 	if err != nil {
@@ -198,7 +201,7 @@ func (r *run) reportDamage(err error) {
 	}
 }
 
-// verify reports all damage of an archive, for a command that does not read all of it.
+// verify reports all damage of an archive, for a command that does not read all of it and would not notice.
 func (r *run) verify(ctx context.Context) error {
 	if r.collector.Archive == nil {
 		return nil

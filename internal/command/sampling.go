@@ -9,7 +9,8 @@ import (
 	"pmdaderived/internal/session"
 )
 
-// fillWindows waits until functions over time have all their samples. At a terminal it shows how long that will take.
+// fillWindows waits until functions over time have all their samples. At a terminal it shows how long that will take:
+// nobody expects a command to be silent for an hour.
 func (r *run) fillWindows(ctx context.Context) error {
 	span := r.session.Span()
 	if span == 0 {
@@ -36,7 +37,7 @@ func (r *run) takeSamples(ctx context.Context, earlier, limit int, taken func(at
 	for n := 0; limit == 0 || n < earlier+limit; n++ {
 		if n > 0 {
 			if next = next.Add(r.pause); next.Before(time.Now()) {
-				next = time.Now()
+				next = time.Now() // samples that are missed are not made up for
 			}
 			if err := r.session.Wait(ctx, next, nil); err != nil {
 				return err
@@ -45,11 +46,10 @@ func (r *run) takeSamples(ctx context.Context, earlier, limit int, taken func(at
 		if err := r.session.Sample(ctx, time.Now()); err != nil {
 			return err
 		}
-		if n < earlier {
-			continue
-		}
-		if err := taken(r.session.Time()); err != nil {
-			return err
+		if n >= earlier {
+			if err := taken(r.session.Time()); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

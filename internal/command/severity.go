@@ -14,7 +14,8 @@ import (
 	"pmdaderived/internal/served"
 )
 
-// Codes of problems that only check finds or treats. They stay what they are.
+// Codes of problems that only check finds or treats. They stay what they are, because people write them in scripts and in
+// definition files.
 const (
 	codeNoCode   = "unknown-code"
 	codeReplaced = "replaced-definition"
@@ -48,12 +49,12 @@ func warningCodes() []string {
 	return codes
 }
 
-// treatment says which problems are ignored, and which become errors.
+// treatment says which problems are ignored, and which become errors, by the options of a run and by comments in the files.
 type treatment struct {
-	ignored   []string // codes of problems to remove
-	errors    []string // codes of problems that become errors
-	allErrors bool     // every warning becomes an error
-	promoted  map[*config.Problem]bool
+	ignored   []string                 // codes of problems to remove
+	errors    []string                 // codes of problems that become errors
+	allErrors bool                     // every warning becomes an error
+	promoted  map[*config.Problem]bool // problems that have become errors, which are still printed with their code
 }
 
 // parseCodes reads a list of codes separated by commas.
@@ -68,7 +69,7 @@ func parseCodes(arg string, into *[]string) error {
 	return nil
 }
 
-// apply removes ignored problems, and turns others into errors.
+// apply removes ignored problems, and turns others into errors. An error that no host would forgive cannot be ignored.
 func (t *treatment) apply(problems []*config.Problem, defs map[string]*config.Definition) []*config.Problem {
 	var kept []*config.Problem
 	t.promoted = map[*config.Problem]bool{}
@@ -81,9 +82,9 @@ func (t *treatment) apply(problems []*config.Problem, defs map[string]*config.De
 		}
 		if p.Severity != config.Error && slices.Contains(t.errors, code) ||
 			t.allErrors && p.Severity == config.Warning {
-			made := *p
-			made.Severity, made.Code = config.Error, code
-			p = &made
+			promoted := *p
+			promoted.Severity, promoted.Code = config.Error, code
+			p = &promoted
 			t.promoted[p] = true
 		}
 		kept = append(kept, p)
@@ -91,7 +92,7 @@ func (t *treatment) apply(problems []*config.Problem, defs map[string]*config.De
 	return kept
 }
 
-// unknownCodes finds comments that ignore a code that does not exist.
+// unknownCodes finds comments that ignore a code that does not exist: with a misspelt code they have no effect.
 func unknownCodes(defs []*config.Definition) []*config.Problem {
 	known := warningCodes()
 	var found []*config.Problem
@@ -135,7 +136,8 @@ func waitingProblem(file string, defs []served.Definition, metrics []string, mas
 	return &config.Problem{Pos: config.Position{File: file}, Severity: config.Note, Code: codeWaiting, Msg: text}
 }
 
-// metricsText returns the name of one metric, or the first components of several names.
+// metricsText returns the name of one metric, or the first components of several names: they say which agents are
+// missing.
 func metricsText(metrics []string) string {
 	const most = 4
 	if len(metrics) == 1 {

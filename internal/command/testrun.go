@@ -20,13 +20,14 @@ import (
 	"pmdaderived/internal/plural"
 	"pmdaderived/internal/served"
 	"pmdaderived/internal/unittest"
+	"pmdaderived/pdu"
 )
 
 // test runs unit tests of definitions. It returns 1 if a test fails or the coverage is too low, 2 if a file cannot
 // be used.
 func (r *run) test(ctx context.Context, args []string) int {
 	t := &testResults{run: r, tested: map[string]map[string]bool{}, printed: map[string]bool{}}
-	recorded := &recorder{run: r}
+	recorded := &recorder{run: r, seenInstances: map[pdu.InDom]map[pdu.Inst]bool{}}
 	r.flags.BoolVarP(&t.verbose, "verbose", "v", false, "also name the tests that pass")
 	r.flags.Func("run", "run only the tests whose titles match `PATTERN`, a regular expression",
 		func(arg string) (err error) {
@@ -58,7 +59,9 @@ func (r *run) test(ctx context.Context, args []string) int {
 		return r.usageError(fmt.Errorf("%s needs --record: tests have their own values", option))
 	}
 	for _, path := range paths {
-		t.runPath(path)
+		if err := t.runPath(path); err != nil {
+			t.reportUnusable(path, err)
+		}
 	}
 	return t.finish()
 }
@@ -72,7 +75,7 @@ type testResults struct {
 	minCoverage       float64 // percent
 
 	suites               []unittest.Suite
-	passed, failed       int
+	count, failed        int                        // of tests
 	unusable             bool                       // a file could not be used
 	hasFaultyDefinitions bool                       // a definition file has a mistake
 	tested               map[string]map[string]bool // names of tested definitions, by definition file
@@ -97,7 +100,7 @@ func (t *testResults) reportUnusable(file string, err error) {
 	t.suites = append(t.suites, unittest.Suite{File: file, Unusable: text})
 }
 
-// withoutCall returns the text of an error without the name of the system call.
+// withoutCall returns the text of an error without the name of the system call, which says nothing to people.
 func withoutCall(err error) string {
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		return strings.Replace(err.Error(), failed.Error(), failed.Path+": "+failed.Err.Error(), 1)
@@ -106,33 +109,38 @@ func withoutCall(err error) string {
 }
 
 // runPath runs the tests of a file, those beside a definition file, or those of all files in a directory.
-func (t *testResults) runPath(path string) {
+func (t *testResults) runPath(path string) error {
 	info, err := os.Stat(path)
-	if err != nil {
-		t.reportUnusable(path, err)
-		return
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir():
+		return t.runDir(path)
 	}
-	if !info.IsDir() {
-		beside := strings.TrimSuffix(path, filepath.Ext(path)) + unittest.Extension
-		switch _, err := os.Stat(beside); {
-		case err == nil:
-			t.runFile(beside) // path is the definition file
-		case filepath.Ext(path) == unittest.Extension:
-			t.runFile(path)
-		default:
-			t.reportUnusable(path, fmt.Errorf("%s has no tests: %s does not exist; `pmdaderived test --record 1 %s` "+
-				"prints a first test", path, beside, path))
-		}
-		return
+	beside := strings.TrimSuffix(path, filepath.Ext(path)) + unittest.Extension
+	switch _, err := os.Stat(beside); {
+	case err == nil:
+		t.runFile(beside) // path is the definition file
+	case filepath.Ext(path) == unittest.Extension:
+		t.runFile(path)
+	default:
+		return fmt.Errorf("%s has no tests: %s does not exist; `pmdaderived test --record 1 %s` prints a first test",
+			path, beside, path)
 	}
-	for _, s := range config.Load([]string{path}, nil).Sources {
+	return nil
+}
+
+// runDir runs the tests of all files in a directory. Its definition files count for the coverage, so that one without any
+// test is noticed.
+func (t *testResults) runDir(dir string) error {
+	for _, s := range config.Load([]string{dir}, nil).Sources {
 		if s.Err == nil {
 			t.countFile(s.Path)
 		}
 	}
 	found := false
-	err = filepath.WalkDir(path, func(name string, e fs.DirEntry, err error) error {
-		if err == nil && e.IsDir() && name != path && strings.HasPrefix(e.Name(), ".") {
+	err := filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() && name != dir && strings.HasPrefix(e.Name(), ".") {
 			return fs.SkipDir // its definitions are not read
 		}
 		if err == nil && !e.IsDir() && filepath.Ext(name) == unittest.Extension {
@@ -142,11 +150,9 @@ func (t *testResults) runPath(path string) {
 		return err
 	})
 	if err == nil && !found {
-		err = fmt.Errorf("%s: no test files, which have names that end in %s", path, unittest.Extension)
+		err = fmt.Errorf("%s: no test files, which have names that end in %s", dir, unittest.Extension)
 	}
-	if err != nil {
-		t.reportUnusable(path, err)
-	}
+	return err
 }
 
 // countFile adds a definition file to the coverage.
@@ -177,7 +183,7 @@ func (t *testResults) runFile(path string) {
 	if !ok {
 		return
 	}
-	byName := read.InFiles()
+	inFiles := read.InFiles()
 	defs, labels := definitions.Derived(read.All), definitions.Labels(read.All)
 	suite := unittest.Suite{File: path}
 	for _, test := range f.Tests {
@@ -187,9 +193,9 @@ func (t *testResults) runFile(path string) {
 		start := time.Now()
 		result := unittest.Run(read.Language, defs, labels, test)
 		took := time.Since(start)
-		addPlaces(&result, &read)
+		addPlaces(&result, &read, inFiles)
 		for _, name := range test.Tested() {
-			if d := byName[name]; d != nil {
+			if d := inFiles[name]; d != nil {
 				t.tested[d.Pos.File][name] = true
 			}
 		}
@@ -234,7 +240,7 @@ func (t *testResults) definitionsOf(f *unittest.File) (definitions.Parsed, bool)
 	return read, true
 }
 
-// printOnce prints a problem of definitions, unless another test file has the same.
+// printOnce prints a problem of definitions, unless it has been printed: several test files may use one file.
 func (t *testResults) printOnce(p *config.Problem) {
 	if text := p.Error(); !t.printed[text] {
 		t.printed[text] = true
@@ -242,37 +248,32 @@ func (t *testResults) printOnce(p *config.Problem) {
 	}
 }
 
-// addPlaces adds the place and the line to failures of definitions that cannot be used.
-func addPlaces(result *unittest.Result, r *definitions.Parsed) {
+// addPlaces adds the place and the line to failures of definitions that cannot be used: package unittest knows no files.
+func addPlaces(result *unittest.Result, read *definitions.Parsed, inFiles map[string]*config.Definition) {
 	for i := range result.Failures {
 		f := &result.Failures[i]
 		name := derived.ShortName(f.Metric)
 		if errors.Is(f.Err, unittest.ErrNoDefinition) {
-			if p := r.ErrorOf(name); p != nil {
+			if p := read.ErrorOf(name); p != nil {
 				f.Err = p
 			}
 			continue
 		}
-		fault, ok := errors.AsType[*derived.Error](f.Err)
-		if !ok {
-			continue
+		if fault, ok := errors.AsType[*derived.Error](f.Err); ok {
+			f.Err = definitions.ProblemOf(inFiles[name],
+				served.Fault{Offset: fault.Offset(), Message: fault.Error(), Err: fault})
 		}
-		at := slices.IndexFunc(r.Definitions, func(d *config.Definition) bool { return d.Name == name })
-		f.Err = definitions.ProblemOf(r.Definitions[at],
-			served.Fault{Offset: fault.Offset(), Message: fault.Error(), Err: fault})
 	}
 }
 
 // printResult prints the result of a test.
 func (t *testResults) printResult(result unittest.Result) {
-	word := "ok"
-	if len(result.Failures) > 0 {
+	word, failed := "ok", len(result.Failures) > 0
+	if t.count++; failed {
 		word = "FAIL"
 		t.failed++
-	} else {
-		t.passed++
 	}
-	if word == "FAIL" || t.verbose {
+	if failed || t.verbose {
 		fmt.Fprintf(t.stdout, "%-4s  %s:%d: %s\n", word, result.Test.Pos.File, result.Test.Pos.Line, result.Test.Name)
 	}
 	for line := range strings.Lines(result.String()) {
@@ -286,11 +287,11 @@ func (t *testResults) finish() int {
 	if t.coverage && !t.printCoverage() {
 		exit = commandline.ExitFailure
 	}
-	fmt.Fprintf(t.stderr, "%s, %d failed\n", plural.Of(t.passed+t.failed, "test"), t.failed)
+	fmt.Fprintf(t.stderr, "%s, %d failed\n", plural.Of(t.count, "test"), t.failed)
 	if t.failed > 0 || t.hasFaultyDefinitions {
 		exit = commandline.ExitFailure
 	}
-	if t.titlePattern != nil && t.passed+t.failed == 0 && !t.unusable {
+	if t.titlePattern != nil && t.count == 0 && !t.unusable {
 		t.complain(fmt.Errorf("no test has a title that matches %q", t.titlePattern))
 		exit = commandline.ExitFailure
 	}
@@ -314,9 +315,10 @@ func (t *testResults) writeJUnit() error {
 	return errors.Join(unittest.WriteJUnit(f, t.suites), f.Close())
 }
 
-// printCoverage prints which definitions are not tested. It returns false if they are too many.
+// printCoverage prints which definitions are not tested. It returns false if they are too many. It reads the files again:
+// a definition that another file replaces in a test still needs a test of its own.
 func (t *testResults) printCoverage() bool {
-	all, tested := 0, 0
+	total, tested := 0, 0
 	for _, file := range t.files {
 		defs := config.Load([]string{file}, nil).Definitions
 		if len(defs) == 0 {
@@ -328,16 +330,16 @@ func (t *testResults) printCoverage() bool {
 		for _, d := range untested {
 			fmt.Fprintf(t.stdout, "    %s: %s\n", d.Pos, d.Name)
 		}
-		all, tested = all+len(defs), tested+len(defs)-len(untested)
+		total, tested = total+len(defs), tested+len(defs)-len(untested)
 	}
-	if all == 0 {
+	if total == 0 {
 		fmt.Fprintln(t.stdout, "there are no definitions to test")
 		return t.minCoverage == 0
 	}
 	if len(t.files) != 1 {
-		fmt.Fprintf(t.stdout, "all: %s\n", shareText(tested, all))
+		fmt.Fprintf(t.stdout, "all: %s\n", shareText(tested, total))
 	}
-	if 100*float64(tested) < t.minCoverage*float64(all) {
+	if 100*float64(tested) < t.minCoverage*float64(total) {
 		fmt.Fprintf(t.stdout, "this is less than %g %%\n", t.minCoverage)
 		return false
 	}
