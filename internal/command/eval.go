@@ -20,7 +20,7 @@ const (
 // delta() and rate() need. It returns 1 if an expression cannot be bound or its value is an error.
 func (r *run) eval(ctx context.Context, args []string) int {
 	limit, form := -1, ""
-	p := newPrinter(r)
+	p := &printer{run: r, indexes: map[column]int{}, names: map[column]string{}}
 	ctx, cancel := untilSignal(ctx)
 	defer cancel()
 	commandline.NonFinite(r.flags, &p.nonFinite)
@@ -41,11 +41,11 @@ func (r *run) eval(ctx context.Context, args []string) int {
 			r.showSimilar(ctx, s)
 			p.failed = true
 		default:
-			p.metrics = append(p.metrics, &printedMetric{name: s.text, metric: m})
+			p.metrics, p.watched = append(p.metrics, &printedMetric{name: s.text, metric: m}), append(p.watched, m)
 		}
 	}
 	if len(p.metrics) > 0 {
-		p.watch()
+		r.session.Watch(p.watched...)
 		printSamples := p.printLive
 		if r.collector.Archive != nil {
 			printSamples = p.printArchive
@@ -110,7 +110,7 @@ func (p *printer) printArchive(ctx context.Context, limit int, form string) erro
 		}
 		p.csvHead()
 		archive.Rewind()
-		p.watch()
+		p.session.Watch(p.watched...)
 		o.Damaged = nil // the first pass has warned
 	}
 	err := p.playSamples(ctx, o, limit, p.lineIn(form))

@@ -19,9 +19,10 @@ import (
 type printer struct {
 	*run
 	metrics   []*printedMetric
-	nonFinite bool           // infinite values and NaN are printed
-	zone      *time.Location // of the times that are printed
-	failed    bool           // there was an error
+	watched   []*derived.Metric // the same, for the session
+	nonFinite bool              // infinite values and NaN are printed
+	zone      *time.Location    // of the times that are printed
+	failed    bool              // there was an error
 
 	// A table has a column for each instance.
 	columns     []column
@@ -38,19 +39,6 @@ type printedMetric struct {
 	metric    *derived.Metric
 	hadValues bool
 	lastError string // "": there was none
-}
-
-func newPrinter(r *run) *printer {
-	return &printer{run: r, indexes: map[column]int{}, names: map[column]string{}}
-}
-
-// watch selects the metrics that samples are taken for.
-func (p *printer) watch() {
-	watched := make([]*derived.Metric, len(p.metrics))
-	for i, m := range p.metrics {
-		watched[i] = m.metric
-	}
-	p.session.Watch(watched...)
 }
 
 // value returns the values of a metric in the newest sample.
@@ -77,32 +65,28 @@ func (p *printer) lineIn(form string) func(at time.Time) error {
 func (p *printer) pminfo(time.Time) error {
 	for _, m := range p.metrics {
 		fmt.Fprintf(p.stdout, "\n%s\n", printable.Line(m.name))
-		switch v := p.value(m); {
+		v := p.value(m)
+		switch {
 		case v.Code < 0:
 			fmt.Fprintln(p.stdout, "Error: "+errorText(v))
 			p.failed = true
+			continue
 		case v.Len() == 0:
 			fmt.Fprintln(p.stdout, "No value(s) available!")
-		default:
-			p.pminfoValues(m.metric, v)
+		}
+		for _, i := range inOrder(m.metric, v) {
+			if v.Insts == nil {
+				fmt.Fprintf(p.stdout, "    value %s\n", valueText(v, i))
+				continue
+			}
+			name := "???"
+			if known, ok := p.session.InstanceName(m.metric.Desc.InDom, v.At(i)); ok {
+				name = strconv.Quote(known)
+			}
+			fmt.Fprintf(p.stdout, "    inst [%d or %s] value %s\n", v.At(i), name, valueText(v, i))
 		}
 	}
 	return nil
-}
-
-func (p *printer) pminfoValues(m *derived.Metric, v *derived.Vector) {
-	for _, i := range inOrder(m, v) {
-		if v.Insts == nil {
-			fmt.Fprintf(p.stdout, "    value %s\n", valueText(v, i))
-			continue
-		}
-		id := v.At(i)
-		name := "???"
-		if known, ok := p.session.InstanceName(m.Desc.InDom, id); ok {
-			name = strconv.Quote(known)
-		}
-		fmt.Fprintf(p.stdout, "    inst [%d or %s] value %s\n", id, name, valueText(v, i))
-	}
 }
 
 // inOrder returns the indexes of values in the order in which they are printed: topk_inst() has the largest first,

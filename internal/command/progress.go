@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// progress shows at a terminal how much of an archive has been read, if that takes long.
+// progress shows at a terminal how far a run is: mostly how much of an archive has been read, if that takes long.
 type progress struct {
-	w          io.Writer // nil: not shown
+	w          io.Writer // nil: it is no terminal, and nothing is shown
 	start, end time.Time // of the selected part
 	passes     int       // how often the part will be read
 	pass       int       // how often it has been read
 	last       time.Time // time of the last record
 	began      time.Time
-	shown      time.Time
+	shown      time.Time // zero: nothing was shown yet
 }
 
-// The progress is shown after this time, and updated that often.
+// The progress is shown after this time, and updated that often: a short run shows none, and a long one is not slowed down.
 const (
 	progressAfter = time.Second
 	progressEvery = 200 * time.Millisecond
@@ -32,6 +32,7 @@ func (r *run) progress(start, end time.Time) *progress {
 	return p
 }
 
+// recordRead counts a record that was read, and shows how much of the archive that is. Time that goes back begins a pass.
 func (p *progress) recordRead(at time.Time) {
 	if at.Before(p.last) {
 		p.pass++
@@ -41,14 +42,21 @@ func (p *progress) recordRead(at time.Time) {
 	if p.w == nil || now.Sub(p.began) < progressAfter || now.Sub(p.shown) < progressEvery {
 		return
 	}
-	p.shown = now
 	part := max(0, min(1, at.Sub(p.start).Seconds()/max(p.end.Sub(p.start), 1).Seconds()))
-	fmt.Fprintf(p.w, "\r\033[K%3.0f %% of the archive read", 100*(float64(p.pass)+part)/float64(p.passes))
+	p.show(fmt.Sprintf("%3.0f %% of the archive read", 100*(float64(p.pass)+part)/float64(p.passes)))
 }
 
-// clear removes the progress from the terminal.
+// show replaces the text that is shown.
+func (p *progress) show(text string) {
+	if p.w != nil {
+		p.shown = time.Now()
+		fmt.Fprint(p.w, "\r\033[K"+text)
+	}
+}
+
+// clear removes the text, so that what is printed next stands alone.
 func (p *progress) clear() {
-	if p.w != nil && !p.shown.IsZero() {
-		fmt.Fprint(p.w, "\r\033[K")
+	if !p.shown.IsZero() {
+		p.show("")
 	}
 }

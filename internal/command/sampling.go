@@ -16,17 +16,10 @@ func (r *run) fillWindows(ctx context.Context) error {
 	if span == 0 {
 		return nil
 	}
-	terminal := r.stderr.isTerminal()
-	defer func() {
-		if terminal {
-			fmt.Fprint(r.stderr.w, "\r\033[K")
-		}
-	}()
+	progress := r.progress(time.Time{}, time.Time{})
+	defer progress.clear()
 	return r.session.Wait(ctx, time.Now().Add(span), func(left time.Duration) {
-		if terminal {
-			fmt.Fprintf(r.stderr.w, "\r\033[Ktaking samples for %s, %s left", timeText(span),
-				timeText(left.Round(time.Second)))
-		}
+		progress.show(fmt.Sprintf("taking samples for %s, %s left", timeText(span), timeText(left.Round(time.Second))))
 	})
 }
 
