@@ -13,6 +13,7 @@ import (
 	"pmdaderived/config"
 	"pmdaderived/internal/commandline"
 	"pmdaderived/internal/definitions"
+	"pmdaderived/internal/lint"
 	"pmdaderived/internal/operand"
 	"pmdaderived/internal/plural"
 )
@@ -24,14 +25,15 @@ type findings struct {
 	treat   treatment
 	files   definitions.CheckedFiles
 	catalog *operand.Catalog // metadata of the operands; nil: the text only is checked
+	lint    lint.Options     // with the same, if there is a collector
 }
 
 // allWarnings is the value of --werror without codes.
 const allWarnings = "all"
 
 // check finds mistakes in definition files: lines that cannot be read, expressions that are wrong, and, if there is a
-// collector, expressions that do not fit its metrics. It also warns of what is probably not meant. It returns 1 if there
-// is an error.
+// collector, expressions that do not fit its metrics. It also warns of what is probably not meant. It returns 1 if
+// there is an error.
 func (r *run) check(ctx context.Context, args []string) int {
 	var offline, asJSON, portable bool
 	f := &findings{run: r}
@@ -82,7 +84,7 @@ func (r *run) check(ctx context.Context, args []string) int {
 			r.complain(err)
 		}
 	}
-	problems := f.treat.apply(f.problems(ctx), f.files.InFiles())
+	problems := f.treat.apply(f.problems(), f.files.InFiles())
 	if asJSON {
 		f.printJSON(problems)
 	} else {
@@ -95,8 +97,8 @@ func (r *run) check(ctx context.Context, args []string) int {
 	return exit
 }
 
-// spool copies standard input to a file, if it is an operand, and replaces the operand by the path of the file: so it is
-// read as any other. The caller removes the file.
+// spool copies standard input to a file, if it is an operand, and replaces the operand by the path of the file: so it
+// is read as any other. The caller removes the file.
 func (r *run) spool(operands []string) (path string, err error) {
 	if !slices.Contains(operands, definitions.StandardInput) {
 		return "", nil
@@ -117,6 +119,7 @@ func (r *run) spool(operands []string) (path string, err error) {
 	return f.Name(), nil
 }
 
+// countOf returns how many problems have a severity.
 func countOf(problems []*config.Problem, s config.Severity) int {
 	n := 0
 	for _, p := range problems {
@@ -127,9 +130,9 @@ func countOf(problems []*config.Problem, s config.Severity) int {
 	return n
 }
 
-// print prints "file:line:column: message", and below it the line and a caret, once for all messages about one position.
-// Messages other than errors, and errors by --werror, have their severity and code. Without --all it prints only the
-// first problems of a file, and how many more there are. Problems must be grouped by file.
+// print prints "file:line:column: message", and below it the line and a caret, once for all messages about one
+// position. Messages other than errors, and errors by --werror, have their severity and code. Without --all it prints
+// only the first problems of a file, and how many more there are. Problems must be grouped by file.
 func (f *findings) print(problems []*config.Problem) {
 	const most = 100
 	for rest := problems; len(rest) > 0; {
@@ -173,6 +176,7 @@ type jsonProblem struct {
 	Caret      string          `json:"caret"`
 }
 
+// printJSON prints the problems as a JSON array, for editors and scripts.
 func (f *findings) printJSON(problems []*config.Problem) {
 	list := make([]jsonProblem, len(problems))
 	for i, p := range problems {

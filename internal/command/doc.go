@@ -1,15 +1,31 @@
 // Package command has the sub-commands of pmdaderived: check, explain, eval, test, replay and help. They are for
 // people, who run them at a terminal or in a script. Results go to stdout, errors to stderr.
 //
-//	Program.Run ──► invocation ─┬─► runCheck   files ──► definitions, lint ──► problems        check.go, severity.go, host.go
-//	                            ├─► runExplain ─┐                    ┌─► metadata, groups      explain.go, agentreport.go
-//	                            ├─► runEval ────┴► query ──► session ┴─► values                eval.go, rows.go (tables)
-//	                            ├─► runTest    test files ──► unittest ──► failures            testrun.go, recorder.go
-//	                            └─► runReplay  archive ──► replay ──► archive                  replay.go
+// There is one struct for a run of a sub-command, which has what all of them need, and one for the output of each,
+// which embeds the run and has the sub-command's own options. Nothing else wraps them. From arguments to printed rows:
 //
-//	options that several have: archive.go, and package commandline
+//	Program.Run             finds the sub-command, makes its run              command.go
+//	└─► run.eval            adds its options                                  eval.go; options that several have: options.go
+//	    ├─► bindSubjects    operands of eval and explain become subjects      subject.go
+//	    │   ├─► parse, readDefinitions, connect                               run.go
+//	    │   └─► session.New
+//	    ├─► takeSamples     of a pmcd; of an archive: playSamples             sampling.go
+//	    └─► printer         prints each sample as pminfo does, or as JSON     printer.go, value.go
+//	                        as a row of text or CSV                           table.go
 //
-// An invocation connects to a collector, which is a pmcd or an archive, and reads definitions with package definitions.
-// Each run function returns the exit status: 0, 1 if there are mistakes or something failed, 2 if the command line is
+//	output of              is
+//	check      findings     problems of files: found, with their severity     problems.go, severity.go; printed: check.go
+//	explain    explanation  a tree of metadata                                explain.go
+//	                        ticks of functions over time, in archives too     ticks.go
+//	                        present groups and buckets                        groups.go
+//	                        what the agent says of its definitions            agentview.go
+//	eval       printer      samples
+//	test       testResults  results and coverage                              testrun.go
+//	           recorder     with --record: a test                             record.go
+//	replay                  an archive, which package replay writes           replay.go
+//
+// All print through output.go, which keeps escape sequences from the terminal, and shows progress there.
+//
+// Each sub-command returns the exit status: 0, 1 if there are mistakes or something failed, 2 if the command line is
 // wrong.
 package command

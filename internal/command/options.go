@@ -34,8 +34,8 @@ func (r *run) pathsOption() {
 		commandline.PathList(&r.paths))
 }
 
-// pmcdOption adds -h and reads $PCP_HOST, which count as one option, as in pmGetOptions(3). It also adds --pmcd, the name
-// that the option has in the daemon, where it is in place of $PCP_HOST.
+// pmcdOption adds -h and reads $PCP_HOST, which count as one option, as in pmGetOptions(3). It also adds --pmcd, the
+// name that the option has in the daemon, where it is in place of $PCP_HOST.
 func (r *run) pmcdOption() {
 	variable := r.program.Getenv("PCP_HOST")
 	if variable != "" {
@@ -62,7 +62,8 @@ func (r *run) archiveOption() {
 		"ask the archives in `FILES`, several or those of a folder, instead of a pmcd")
 }
 
-// timeOptions adds -a and the options that select a part of an archive. Those of them that a pmcd cannot follow need -a.
+// timeOptions adds -a and the options that select a part of an archive. Those of them that a pmcd cannot follow need
+// -a.
 func (r *run) timeOptions() {
 	r.archiveOption()
 	text := func(to *string, name, short, help string) {

@@ -2,15 +2,17 @@ package command
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
 
-// output is where a command prints to people. It replaces control characters, because names of files, titles of tests and
-// names of instances may have escape sequences, which would reach the terminal. It remembers the first error, so that
-// callers need not check each write.
+// output is where a command prints to people. It replaces control characters, because names of files, titles of tests
+// and names of instances may have escape sequences, which would reach the terminal. It remembers the first error, so
+// that callers need not check each write.
 type output struct {
 	w   io.Writer
 	err error
@@ -42,4 +44,61 @@ func (o *output) isTerminal() bool {
 	}
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// progress shows at a terminal how far a run is: mostly how much of an archive has been read, if that takes long.
+type progress struct {
+	w          io.Writer // nil: it is no terminal, and nothing is shown
+	start, end time.Time // of the selected part
+	passes     int       // how often the part will be read
+	pass       int       // how often it has been read
+	last       time.Time // time of the last record
+	began      time.Time
+	shown      time.Time // zero: nothing was shown yet
+}
+
+// The progress is shown after this time, and updated that often: a short run shows none, and a long one is not slowed
+// down.
+const (
+	progressAfter = time.Second
+	progressEvery = 200 * time.Millisecond
+)
+
+// progress makes the progress of reading a part of an archive.
+func (r *run) progress(start, end time.Time) *progress {
+	p := &progress{start: start, end: end, passes: 1, began: time.Now()}
+	if r.stderr.isTerminal() {
+		p.w = r.stderr.w
+	}
+	return p
+}
+
+// recordRead counts a record that was read, and shows how much of the archive that is. Time that goes back begins a
+// pass.
+func (p *progress) recordRead(at time.Time) {
+	if at.Before(p.last) {
+		p.pass++
+	}
+	p.last = at
+	now := time.Now()
+	if p.w == nil || now.Sub(p.began) < progressAfter || now.Sub(p.shown) < progressEvery {
+		return
+	}
+	part := max(0, min(1, at.Sub(p.start).Seconds()/max(p.end.Sub(p.start), 1).Seconds()))
+	p.show(fmt.Sprintf("%3.0f %% of the archive read", 100*(float64(p.pass)+part)/float64(p.passes)))
+}
+
+// show replaces the text that is shown.
+func (p *progress) show(text string) {
+	if p.w != nil {
+		p.shown = time.Now()
+		fmt.Fprint(p.w, "\r\033[K"+text)
+	}
+}
+
+// clear removes the text, so that what is printed next stands alone.
+func (p *progress) clear() {
+	if !p.shown.IsZero() {
+		p.show("")
+	}
 }

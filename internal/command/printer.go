@@ -109,8 +109,8 @@ func inOrder(m *derived.Metric, v *derived.Vector) []int {
 	return order
 }
 
-// eachValue calls each for every value of the newest sample. A line has no place for an error, so it goes to stderr, and
-// only once: a script may take a sample each second for days.
+// eachValue calls each for every value of the newest sample. A line has no place for an error, so it goes to stderr,
+// and only once: a script may take a sample each second for days.
 func (p *printer) eachValue(each func(c column, v *derived.Vector, i int)) {
 	for k, m := range p.metrics {
 		v := p.value(m)

@@ -20,13 +20,13 @@ import (
 )
 
 // problems returns all errors and warnings about the files that are checked, in the order of files and lines.
-func (f *findings) problems(ctx context.Context) []*config.Problem {
+func (f *findings) problems() []*config.Problem {
 	found := slices.Concat(f.files.Problems, f.files.OtherFileProblems(), f.files.Hints(),
-		unknownCodes(f.files.Definitions), f.faults(), f.warnings(ctx), f.continuedLines(), f.ownLabels())
+		unknownCodes(f.files.Definitions), f.faults(), f.warnings(), f.continuedLines(), f.ownLabels())
 	found = slices.DeleteFunc(found, func(p *config.Problem) bool { return !f.files.Concerns(p) })
 	for i, p := range found {
 		if p.Code == codeReplaced && !f.files.Shipped[p.Pos.File] && !f.files.Shipped[p.Replaced.File] {
-			graver := *p // a site may replace shipped definitions, but hardly its own
+			graver := *p // a site replaces shipped definitions on purpose, its own rather by mistake
 			graver.Severity = config.Warning
 			found[i] = &graver
 		}
@@ -48,7 +48,7 @@ func (f *findings) faults() (found []*config.Problem) {
 	inFiles := f.files.InFiles()
 	waiting := map[string][]served.Definition{}
 	own := agent.OwnMetrics(commandline.Domain)
-	for _, fault := range served.Check(f.files.All, own, f.known(), f.files.Language, agent.MaxOperands) {
+	for _, fault := range served.Check(f.files.All, own, f.lint.Catalog, f.files.Language, agent.MaxOperands) {
 		d := inFiles[fault.Definition.Name]
 		p := definitions.ProblemOf(d, fault)
 		file := p.Pos.File
@@ -70,24 +70,12 @@ func (f *findings) faults() (found []*config.Problem) {
 	return found
 }
 
-// known returns the metadata of the operands as an interface that is nil if they have not been looked up.
-func (f *findings) known() derived.Catalog {
-	if f.catalog == nil {
-		return nil
-	}
-	return f.catalog
-}
-
 // warnings returns what is valid in definitions but probably not meant.
-func (f *findings) warnings(ctx context.Context) (found []*config.Problem) {
+func (f *findings) warnings() (found []*config.Problem) {
 	inFiles := f.files.InFiles()
-	o := lint.Options{Root: derived.Root, Language: f.files.Language, Catalog: f.known()}
+	o := f.lint
+	o.Root, o.Language = derived.Root, f.files.Language
 	o.Portable = func(d *derived.Definition) syntax.Support { return f.files.AllowedSupport(inFiles[d.Name].Pos.File) }
-	if f.catalog != nil {
-		o.Suggest = func(name string) string { return f.collector.Similar(ctx, name) }
-		o.Host = &lintHost{collector: f.collector, ctx: ctx, instances: map[pdu.InDom][]string{}}
-		o.Archive = f.collector.Archive != nil
-	}
 	for _, w := range lint.Check(definitions.Derived(f.files.All), o) {
 		if p := f.problemOfWarning(w, inFiles); p != nil {
 			found = append(found, p)
@@ -97,7 +85,7 @@ func (f *findings) warnings(ctx context.Context) (found []*config.Problem) {
 }
 
 // problemOfWarning returns a warning as a problem with its place and severity. It returns nil for some warnings about
-// shipped files.
+// shipped files: a site that does not edit them can do nothing about them.
 func (f *findings) problemOfWarning(w lint.Warning, inFiles map[string]*config.Definition) *config.Problem {
 	p := definitions.ProblemAt(inFiles[w.Definition.Name], w.Offset)
 	p.Severity, p.Code, p.Msg = config.Warning, string(w.Code), w.Message
@@ -163,7 +151,8 @@ func (f *findings) ownLabels() (found []*config.Problem) {
 	return found
 }
 
-// lookUpOperands looks up the operands of definitions, and metrics with names of definitions.
+// lookUpOperands looks up the operands of definitions, and metrics with names of definitions, so that lint can judge
+// more than the text.
 func (f *findings) lookUpOperands(ctx context.Context) (err error) {
 	if err := f.connect(ctx); err != nil {
 		return err
@@ -175,11 +164,19 @@ func (f *findings) lookUpOperands(ctx context.Context) (err error) {
 	for i, d := range f.files.All {
 		names[i] = d.Name
 	}
-	f.catalog, err = session.LookUp(ctx, f.collector.Metrics, f.files.All, names...)
-	return err
+	if f.catalog, err = session.LookUp(ctx, f.collector.Metrics, f.files.All, names...); err != nil {
+		return err
+	}
+	f.lint = lint.Options{
+		Catalog: f.catalog, Archive: f.collector.Archive != nil,
+		Host:    &lintHost{collector: f.collector, ctx: ctx, instances: map[pdu.InDom][]string{}},
+		Suggest: func(name string) string { return f.collector.Similar(ctx, name) },
+	}
+	return nil
 }
 
-// lintHost is the collector as a [lint.Host]. Metadata that pmcd does not return is unknown.
+// lintHost is the collector as a [lint.Host]. Instances that pmcd does not return are unknown: lint does not warn of
+// them.
 type lintHost struct {
 	collector *collector.Collector
 	ctx       context.Context        //nolint:containedctx // lives as long as one run of check

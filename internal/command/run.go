@@ -101,8 +101,8 @@ func (r *run) fail(err error) int {
 	return commandline.ExitFailure
 }
 
-// untilSignal returns a context that ends when the program gets a signal to end, so that a command can clean up, and say
-// that it was interrupted.
+// untilSignal returns a context that ends when the program gets a signal to end, so that a command can clean up, and
+// say that it was interrupted.
 func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 	signals := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // nohup(1) makes the program ignore it
@@ -192,8 +192,8 @@ func (r *run) localZone() *time.Location {
 	return zone
 }
 
-// reportDamage prints a fault of an archive, unless one of that kind in the same file has been printed: a damaged volume
-// may have thousands.
+// reportDamage prints a fault of an archive, unless one of that kind in the same file has been printed: a damaged
+// volume may have thousands.
 func (r *run) reportDamage(err error) {
 	if kind := collector.DamageKind(err); !r.damage[kind] {
 		r.damage[kind] = true

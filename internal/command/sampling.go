@@ -63,7 +63,8 @@ func (r *run) playSamples(ctx context.Context, o replay.Options, limit int, take
 		})
 }
 
-// playerOptions returns the options of a player: the selected part of the archive, warnings of damage, and the progress.
+// playerOptions returns the options of a player: the selected part of the archive, warnings of damage, and the
+// progress.
 func (r *run) playerOptions(progress *progress) replay.Options {
 	archive := r.collector.Archive
 	return replay.Options{

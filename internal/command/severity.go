@@ -14,8 +14,8 @@ import (
 	"pmdaderived/internal/served"
 )
 
-// Codes of problems that only check finds or treats. They stay what they are, because people write them in scripts and in
-// definition files.
+// Codes of problems that only check finds or treats. They stay what they are, because people write them in scripts and
+// in definition files.
 const (
 	codeNoCode   = "unknown-code"
 	codeReplaced = "replaced-definition"
@@ -49,7 +49,8 @@ func warningCodes() []string {
 	return codes
 }
 
-// treatment says which problems are ignored, and which become errors, by the options of a run and by comments in the files.
+// treatment says which problems are ignored, and which become errors, by the options of a run and by comments in the
+// files.
 type treatment struct {
 	ignored   []string                 // codes of problems to remove
 	errors    []string                 // codes of problems that become errors

@@ -28,8 +28,8 @@ type subject struct {
 	malformed *config.Problem    // of a line that may have been meant to define it
 }
 
-// bindSubjects reads the command line of explain and eval, finds or parses the subjects, and binds them to the metrics of
-// a collector. done means that the sub-command ends with this exit status, and that the reason has been printed.
+// bindSubjects reads the command line of explain and eval, finds or parses the subjects, and binds them to the metrics
+// of a collector. done means that the sub-command ends with this exit status, and that the reason has been printed.
 func (r *run) bindSubjects(ctx context.Context, args []string) (exit int, done bool) {
 	r.pathsOption()
 	r.pmcdOption()

@@ -130,8 +130,8 @@ func (t *testResults) runPath(path string) error {
 	return nil
 }
 
-// runDir runs the tests of all files in a directory. Its definition files count for the coverage, so that one without any
-// test is noticed.
+// runDir runs the tests of all files in a directory. Its definition files count for the coverage, so that one without
+// any test is noticed.
 func (t *testResults) runDir(dir string) error {
 	for _, s := range config.Load([]string{dir}, nil).Sources {
 		if s.Err == nil {
@@ -248,7 +248,8 @@ func (t *testResults) printOnce(p *config.Problem) {
 	}
 }
 
-// addPlaces adds the place and the line to failures of definitions that cannot be used: package unittest knows no files.
+// addPlaces adds the place and the line to failures of definitions that cannot be used: package unittest knows no
+// files.
 func addPlaces(result *unittest.Result, read *definitions.Parsed, inFiles map[string]*config.Definition) {
 	for i := range result.Failures {
 		f := &result.Failures[i]
@@ -315,8 +316,8 @@ func (t *testResults) writeJUnit() error {
 	return errors.Join(unittest.WriteJUnit(f, t.suites), f.Close())
 }
 
-// printCoverage prints which definitions are not tested. It returns false if they are too many. It reads the files again:
-// a definition that another file replaces in a test still needs a test of its own.
+// printCoverage prints which definitions are not tested. It returns false if they are too many. It reads the files
+// again: a definition that another file replaces in a test still needs a test of its own.
 func (t *testResults) printCoverage() bool {
 	total, tested := 0, 0
 	for _, file := range t.files {

@@ -15,7 +15,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// showWindows prints how often functions over time are sampled, and how many ticks they keep.
+// showWindows prints how often functions over time are sampled, and how many ticks they keep: it is what they cost.
 func (e *explanation) showWindows(m *derived.Metric) {
 	if len(m.Needs().Windows) == 0 {
 		return
@@ -31,22 +31,19 @@ func (e *explanation) showWindows(m *derived.Metric) {
 				w.Func, timeText(w.Every), window.MaxPerClientTicks, window.MaxPerClientValues)
 			continue
 		}
-		name := fmt.Sprintf("%s over %s", w.Func, timeText(time.Duration(w.Span)*w.Every))
-		if w.Func == syntax.Latch {
-			name = w.Func.String()
-		}
 		retained := plural.Of(int(w.Span), "tick")
 		if w.Desc.InDom != pdu.NoInDom {
 			retained += " with a value of each instance"
 		}
-		fmt.Fprintf(e.stdout, "%s: always sampled every %s; the agent keeps %s.\n", name, timeText(w.Every), retained)
+		fmt.Fprintf(e.stdout, "%s: always sampled every %s; the agent keeps %s.\n", windowText(w), timeText(w.Every), retained)
 	}
 	if divides {
 		fmt.Fprintln(e.stdout, "Inside functions over time 0 / 0 is no value.")
 	}
 }
 
-// showTicks prints how many samples an archive has for the functions over time of a metric.
+// showTicks prints how many samples an archive has for the functions over time of a metric: with few, or with none, the
+// values mean something else, or are missing.
 func (e *explanation) showTicks(ctx context.Context, m *derived.Metric) error {
 	archive := e.collector.Archive
 	if archive == nil || len(m.Needs().Windows) == 0 {
@@ -70,17 +67,21 @@ func (e *explanation) showTicks(ctx context.Context, m *derived.Metric) error {
 // printTicks prints how many samples functions over time had.
 func (r *run) printTicks(windows []replay.Ticks) {
 	for _, ticks := range windows {
-		over := " since the last fetch"
-		if span := ticks.Window.Span; span > 0 {
-			over = " over " + timeText(time.Duration(span)*ticks.Window.Every)
-		}
-		if ticks.Window.Func == syntax.Latch {
-			over = ""
-		}
-		fmt.Fprintf(r.stdout, "%s%s, every %s: the archive has %d of %s (records with all operands).\n",
-			ticks.Window.Func, over, timeText(ticks.Window.Every), ticks.Recorded,
+		fmt.Fprintf(r.stdout, "%s, every %s: the archive has %d of %s (records with all operands).\n",
+			windowText(ticks.Window), timeText(ticks.Window.Every), ticks.Recorded,
 			plural.Of(int(ticks.Possible), "sample"))
 	}
+}
+
+// windowText names a function over time by what it covers.
+func windowText(w *derived.Window) string {
+	switch {
+	case w.Func == syntax.Latch: // until it is released
+		return w.Func.String()
+	case w.PerClient():
+		return w.Func.String() + " since the last fetch"
+	}
+	return fmt.Sprintf("%s over %s", w.Func, timeText(time.Duration(w.Span)*w.Every))
 }
 
 // timeText formats a time without zeros at the end: "1h", "1m30s".

@@ -127,8 +127,8 @@ func (e *explanation) showOperands(ctx context.Context, s subject) error {
 const maxParts = 200
 
 // showParts evaluates the parts of an expression that need only one sample. It prints parts without values whose
-// operands have values, and parts with infinite values, which the agent leaves out, whose operands are finite. These are
-// the places where an author has to look.
+// operands have values, and parts with infinite values, which the agent leaves out, whose operands are finite. These
+// are the places where an author has to look.
 func (e *explanation) showParts(ctx context.Context, s subject) error {
 	parts := s.def.Parts(maxParts)
 	probes := make([]*derived.Definition, len(parts))
