@@ -21,7 +21,7 @@ import (
 // findings is the output of check: the problems of definition files.
 type findings struct {
 	*run
-	all     bool // all problems of a file, and each shipped definition that waits for metrics
+	showAll bool // all problems of a file, and each shipped definition that waits for metrics
 	treat   treatment
 	files   definitions.CheckedFiles
 	catalog *operand.Catalog // metadata of the operands; nil: the text only is checked
@@ -39,8 +39,8 @@ func (r *run) check(ctx context.Context, args []string) int {
 	f := &findings{run: r}
 	r.flags.FuncP("config", "c", "the agent reads the files and directories in `PATHS`, separated by colons",
 		commandline.PathList(&r.paths))
-	r.flags.BoolVar(&f.all, "all", false, "show all messages about a file, and each shipped definition that waits for "+
-		"metrics")
+	r.flags.BoolVar(&f.showAll, "all", false,
+		"show all messages about a file, and each shipped definition that waits for metrics")
 	r.flags.BoolVar(&offline, "offline", false, "do not contact pmcd: check the text only")
 	r.flags.BoolVar(&portable, "portable", false,
 		"warn about what clients cannot compute themselves, or only since PCP 6.3 or 7.2")
@@ -142,7 +142,7 @@ func (f *findings) print(problems []*config.Problem) {
 			n = len(rest)
 		}
 		printed := n
-		if !f.all {
+		if !f.showAll {
 			printed = min(n, most)
 		}
 		for i, p := range rest[:printed] {

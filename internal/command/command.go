@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"pmdaderived/config"
 	"pmdaderived/internal/commandline"
 )
 
@@ -60,8 +61,17 @@ func (p Program) Run(ctx context.Context, args []string) (status int, known bool
 		if len(args) == 0 || args[0] != c.Name {
 			continue
 		}
-		r := newRun(c, p)
-		defer r.close()
+		conf, err := config.ReadPCPConf(p.Getenv)
+		r := &run{
+			SubCommand: c, program: p, stdout: &output{w: p.Stdout}, stderr: &output{w: p.Stderr}, conf: conf, confErr: err,
+			options: options{flags: commandline.NewFlags(), pmcd: commandline.PMCD(conf, p.Getenv), pause: defaultPause},
+			damage:  map[string]bool{},
+		}
+		defer func() {
+			if r.collector != nil {
+				r.collector.Close()
+			}
+		}()
 		status = c.execute(r, ctx, args[1:])
 		if r.stdout.err != nil && status == commandline.ExitOK {
 			r.complain(r.stdout.err)

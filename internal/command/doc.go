@@ -1,11 +1,11 @@
 // Package command has the sub-commands of pmdaderived: check, explain, eval, test, replay and help. They are for
 // people, who run them at a terminal or in a script. Results go to stdout, errors to stderr.
 //
-// There is one struct for a run of a sub-command, which has what all of them need, and one for the output of each,
-// which embeds the run and has the sub-command's own options. Nothing else wraps them. From arguments to printed rows:
+// There is one struct for a run, which has what all sub-commands need, and one for the output of each, which embeds the
+// run and has the options of its sub-command. Nothing else wraps them. A run, from arguments to printed rows:
 //
 //	Program.Run             finds the sub-command, makes its run              command.go
-//	└─► run.eval            adds its options                                  eval.go; options that several have: options.go
+//	└─► run.eval            adds its options                                  eval.go; common ones: options.go
 //	    ├─► bindSubjects    operands of eval and explain become subjects      subject.go
 //	    │   ├─► parse, readDefinitions, connect                               run.go
 //	    │   └─► session.New
@@ -14,7 +14,7 @@
 //	                        as a row of text or CSV                           table.go
 //
 //	output of              is
-//	check      findings     problems of files: found, with their severity     problems.go, severity.go; printed: check.go
+//	check      findings     problems of files, each with a severity           problems.go, severity.go, check.go
 //	explain    explanation  a tree of metadata                                explain.go
 //	                        ticks of functions over time, in archives too     ticks.go
 //	                        present groups and buckets                        groups.go
@@ -24,8 +24,6 @@
 //	           recorder     with --record: a test                             record.go
 //	replay                  an archive, which package replay writes           replay.go
 //
-// All print through output.go, which keeps escape sequences from the terminal, and shows progress there.
-//
-// Each sub-command returns the exit status: 0, 1 if there are mistakes or something failed, 2 if the command line is
-// wrong.
+// All print through output.go, which keeps escape sequences from the terminal, and shows progress there. Each returns
+// the exit status: 0, 1 if there are mistakes or something failed, 2 if the command line is wrong.
 package command

@@ -25,7 +25,7 @@ func (r *run) eval(ctx context.Context, args []string) int {
 	defer cancel()
 	commandline.NonFinite(r.flags, &p.nonFinite)
 	r.flags.FuncP("samples", "s", "print `NUM` samples; 0: until interrupted; default: 1, with -a all",
-		samplesOption(&limit))
+		samplesOption(&limit, 0, ""))
 	r.intervalOption("`TIME` between samples; default: 1s, with -a the interval of the records")
 	r.flags.FuncP("output", "o", "print a line for each sample, in this `FORM`: text, csv or json",
 		commandline.Choice(func(word string) { form = word }, formText, formCSV, formJSON))
@@ -60,11 +60,12 @@ func (r *run) eval(ctx context.Context, args []string) int {
 	return commandline.ExitOK
 }
 
-func samplesOption(n *int) func(string) error {
+// samplesOption returns the function that reads a number of samples. hint is what to say if it is below the least.
+func samplesOption(n *int, least uint64, hint string) func(arg string) error {
 	return func(arg string) error {
 		v, err := strconv.ParseUint(arg, 10, 31)
-		if err != nil {
-			return fmt.Errorf("%q is not a number of samples", arg)
+		if err != nil || v < least {
+			return fmt.Errorf("%q is not a number of samples%s", arg, hint)
 		}
 		*n = int(v)
 		return nil
@@ -95,21 +96,19 @@ func (p *printer) printLive(ctx context.Context, limit int, form string) error {
 
 // printArchive prints samples of an archive, a line each, at most so many if limit is positive.
 func (p *printer) printArchive(ctx context.Context, limit int, form string) error {
-	archive := p.collector.Archive
-	p.zone = archive.Zone
-	progress := p.progress(archive.Part.Origin, archive.Part.End)
+	p.zone = p.collector.Archive.Zone
+	o, progress := p.playerOptions()
 	defer progress.clear()
 	if p.stdout.isTerminal() {
 		progress.w = nil // lines would mix with it
 	}
-	o := p.playerOptions(progress)
 	if form == formCSV { // the first line needs all columns
 		progress.passes = 2
 		if err := p.playSamples(ctx, o, limit, p.addColumns); err != nil {
 			return err
 		}
 		p.csvHead()
-		archive.Rewind()
+		p.collector.Archive.Rewind()
 		p.session.Watch(p.watched...)
 		o.Damaged = nil // the first pass has warned
 	}

@@ -117,8 +117,7 @@ func (e *explanation) showTree(m *derived.Metric) {
 		}
 		rows = append(rows, []string{
 			branch(stems[:l.Depth], l.Last) + lineLabel(l), l.Type.String(), l.Sem.String(),
-			cmp.Or(l.Units.String(), "none"),
-			indom, conversionText(l.Conversion, l.Offset),
+			cmp.Or(l.Units.String(), "none"), indom, conversionText(l.Conversion, l.Offset),
 		})
 		if l.Depth == e.depth && len(l.Kids) > 0 {
 			rows = append(rows, []string{branch(stems, true) + "...", "", "", "", "", ""})
@@ -140,13 +139,10 @@ func inDomText(d pdu.InDom, groups map[pdu.InDom]derived.GroupDomain) string {
 
 // branch draws the lines of a tree before a node. stems are the lines of the levels above.
 func branch(stems []string, last bool) string {
-	switch {
-	case len(stems) == 0:
+	if len(stems) == 0 {
 		return ""
-	case last:
-		return strings.Join(stems[1:], "") + "└─ "
 	}
-	return strings.Join(stems[1:], "") + "├─ "
+	return strings.Join(stems[1:], "") + map[bool]string{false: "├─ ", true: "└─ "}[last]
 }
 
 func lineLabel(l derived.Line) string {

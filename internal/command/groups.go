@@ -61,17 +61,17 @@ func (e *explanation) showGroups(ctx context.Context, s subject, m *derived.Metr
 		return err
 	}
 	for i, clause := range clauses {
-		if each, all := metrics[2*i], metrics[2*i+1]; each != nil && all != nil {
+		if perGroup, whole := metrics[2*i], metrics[2*i+1]; perGroup != nil && whole != nil {
 			fmt.Fprintln(e.stdout)
-			e.showGroupsBy(clause, session, each, all)
+			e.showGroupsBy(clause, session, perGroup, whole)
 		}
 	}
 	return nil
 }
 
 // showGroupsBy prints the groups of one key, with the number of their instances.
-func (e *explanation) showGroupsBy(clause string, s *session.Session, each, all *derived.Metric) {
-	v := s.Value(each)
+func (e *explanation) showGroupsBy(clause string, s *session.Session, perGroup, whole *derived.Metric) {
+	v := s.Value(perGroup)
 	if v.Code < 0 {
 		fmt.Fprintf(e.stdout, "%s: %v\n", printable.Line(clause), v.Code)
 		return
@@ -81,7 +81,7 @@ func (e *explanation) showGroupsBy(clause string, s *session.Session, each, all 
 		members += n
 	}
 	total := members
-	if n := s.Value(all); n.Len() > 0 {
+	if n := s.Value(whole); n.Len() > 0 {
 		total = n.Bits[0]
 	}
 	when := "now"
@@ -95,7 +95,7 @@ func (e *explanation) showGroupsBy(clause string, s *session.Session, each, all 
 	}
 	fmt.Fprintln(e.stdout)
 	for i, n := range v.Bits[:min(len(v.Bits), shownGroups)] {
-		name, _ := s.InstanceName(each.Desc.InDom, v.At(i))
+		name, _ := s.InstanceName(perGroup.Desc.InDom, v.At(i))
 		fmt.Fprintf(e.stdout, "    %q of %d\n", name, n)
 	}
 	if rest := v.Len() - shownGroups; rest > 0 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -62,8 +63,7 @@ func (r *run) archiveOption() {
 		"ask the archives in `FILES`, several or those of a folder, instead of a pmcd")
 }
 
-// timeOptions adds -a and the options that select a part of an archive. Those of them that a pmcd cannot follow need
-// -a.
+// timeOptions adds -a and the options that select a part of an archive. They need -a, unless a pmcd can follow them.
 func (r *run) timeOptions() {
 	r.archiveOption()
 	text := func(to *string, name, short, help string) {
@@ -112,10 +112,8 @@ func (o *options) contradiction() error {
 
 // firstGiven returns the first of these options that the command line has, "" if it has none.
 func (r *run) firstGiven(names ...string) string {
-	for _, name := range names {
-		if r.flags.Changed(name) {
-			return "--" + name
-		}
+	if i := slices.IndexFunc(names, r.flags.Changed); i >= 0 {
+		return "--" + names[i]
 	}
 	return ""
 }

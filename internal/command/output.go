@@ -75,16 +75,16 @@ func (r *run) progress(start, end time.Time) *progress {
 
 // recordRead counts a record that was read, and shows how much of the archive that is. Time that goes back begins a
 // pass.
-func (p *progress) recordRead(at time.Time) {
-	if at.Before(p.last) {
+func (p *progress) recordRead(t time.Time) {
+	if t.Before(p.last) {
 		p.pass++
 	}
-	p.last = at
+	p.last = t
 	now := time.Now()
 	if p.w == nil || now.Sub(p.began) < progressAfter || now.Sub(p.shown) < progressEvery {
 		return
 	}
-	part := max(0, min(1, at.Sub(p.start).Seconds()/max(p.end.Sub(p.start), 1).Seconds()))
+	part := max(0, min(1, t.Sub(p.start).Seconds()/max(p.end.Sub(p.start), 1).Seconds()))
 	p.show(fmt.Sprintf("%3.0f %% of the archive read", 100*(float64(p.pass)+part)/float64(p.passes)))
 }
 

@@ -51,14 +51,8 @@ func (p *printer) value(m *printedMetric) *derived.Vector {
 }
 
 // lineIn returns the function that prints the newest sample as a line in a form.
-func (p *printer) lineIn(form string) func(at time.Time) error {
-	switch form {
-	case formCSV:
-		return p.csv
-	case formJSON:
-		return p.json
-	}
-	return p.text
+func (p *printer) lineIn(form string) func(t time.Time) error {
+	return map[string]func(time.Time) error{"": p.text, formText: p.text, formCSV: p.csv, formJSON: p.json}[form]
 }
 
 // pminfo prints the newest sample as pminfo does.
@@ -170,7 +164,7 @@ func (p *printer) instance(c column) string {
 }
 
 // json prints a sample as an object with values by metric. Values of a metric with instances are an object, too.
-func (p *printer) json(at time.Time) error {
+func (p *printer) json(t time.Time) error {
 	values := make(map[string]any, len(p.metrics))
 	p.eachValue(func(c column, v *derived.Vector, i int) {
 		name := p.metrics[c.metric].name
@@ -188,7 +182,7 @@ func (p *printer) json(at time.Time) error {
 	line, err := json.Marshal(struct {
 		Time   string         `json:"time"`
 		Values map[string]any `json:"values"`
-	}{at.In(p.zone).Format(time.RFC3339Nano), values})
+	}{t.In(p.zone).Format(time.RFC3339Nano), values})
 	if err == nil {
 		_, _ = p.stdout.Write(append(line, '\n')) // p.stdout remembers the error
 	}

@@ -53,7 +53,7 @@ func (f *findings) faults() (found []*config.Problem) {
 		p := definitions.ProblemOf(d, fault)
 		file := p.Pos.File
 		if definitions.CodeOf(p) == definitions.CodeUnknown && f.files.Lenient(file) {
-			if !f.all {
+			if !f.showAll {
 				if !slices.Contains(d.Ignored, definitions.CodeUnknown) {
 					waiting[file] = append(waiting[file], fault.Definition)
 				}
@@ -94,7 +94,7 @@ func (f *findings) problemOfWarning(w lint.Warning, inFiles map[string]*config.D
 	// These are about metrics or values of this host.
 	case lint.AbsentOperand, lint.AbsentInstance, lint.MatchesNothing, lint.NoBuckets, lint.UnsignedDiff,
 		lint.ZeroDivisor:
-		if lenient && !f.all {
+		if lenient && !f.showAll {
 			return nil
 		}
 		if lenient || w.Code == lint.AbsentOperand {
@@ -142,8 +142,8 @@ func (f *findings) ownLabels() (found []*config.Problem) {
 		}
 		p := &config.Problem{
 			Pos: d.LabelsPos, Severity: config.Warning, Code: string(lint.NotPortable), Name: d.Name,
-			Msg: "no libpcp supports the attribute labels: clients that compute the definition themselves report an error and " +
-				"have no labels",
+			Msg: "no libpcp supports the attribute labels: clients that compute the definition themselves report an error " +
+				"and have no labels",
 		}
 		p.Line, p.Caret = config.Excerpt(d.Name+"(labels) = "+*d.Labels, len(d.Name)+len("(")+1)
 		found = append(found, p)

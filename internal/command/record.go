@@ -29,14 +29,6 @@ type recorder struct {
 	first         time.Time                       // of the first sample
 }
 
-// setSamples sets the number of samples, at least 1.
-func (r *recorder) setSamples(arg string) error {
-	if err := samplesOption(&r.samples)(arg); err == nil && r.samples > 0 {
-		return nil
-	}
-	return fmt.Errorf("%q is not a number of samples, 1 or more", arg)
-}
-
 // record prints a test that expects the present values of the definitions.
 func (r *recorder) record(ctx context.Context, paths []string) int {
 	ctx, cancel := untilSignal(ctx)
@@ -106,9 +98,9 @@ func (r *recorder) addSamples(ctx context.Context) error {
 // addArchive takes the samples of an archive.
 func (r *recorder) addArchive(ctx context.Context) error {
 	archive := r.collector.Archive
-	progress := r.progress(archive.Part.Origin, archive.Part.End)
+	o, progress := r.playerOptions()
 	defer progress.clear()
-	err := r.playSamples(ctx, r.playerOptions(progress), r.samples, r.addSample)
+	err := r.playSamples(ctx, o, r.samples, r.addSample)
 	if n := len(r.recording.Times); err == nil && (n == 0 || !r.hasOperandValue()) {
 		end := archive.Part.End
 		if n == r.samples {
@@ -138,7 +130,8 @@ func (r *recorder) addEntries() {
 		}
 		desc, err := r.session.Catalog().Desc(name)
 		if writable(desc) {
-			r.recording.Metrics = append(r.recording.Metrics, unittest.Recorded{Name: name, Desc: desc, Code: pdu.CodeOf(err)})
+			m := unittest.Recorded{Name: name, Desc: desc, Code: pdu.CodeOf(err)}
+			r.recording.Metrics = append(r.recording.Metrics, m)
 		}
 	}
 	labels := definitions.Labels(r.definitions.All)

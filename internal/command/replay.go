@@ -60,12 +60,11 @@ func (r *run) replay(ctx context.Context, args []string) int {
 	if err := r.readDefinitions(true); err != nil {
 		return r.fail(err)
 	}
-	archive := r.collector.Archive
-	progress := r.progress(archive.Part.Origin, archive.Part.End)
-	if archive.Every == 0 {
+	o, progress := r.playerOptions()
+	if o.Every == 0 {
 		progress.passes = 2 // the first pass finds metrics that are recorded together
 	}
-	recording.In, recording.Options = archive.Archive, r.playerOptions(progress)
+	recording.In, recording.Options = r.collector.Archive.Archive, o
 	for _, name := range names {
 		if !slices.ContainsFunc(r.definitions.All, func(d served.Definition) bool { return pdu.AtOrBelow(d.Name, name) }) {
 			return r.fail(fmt.Errorf("%s is not defined", name))
@@ -126,18 +125,18 @@ func (r *run) printLeftOut(report *replay.Report, named bool) int {
 	return exit
 }
 
-// printNewPMIDs warns of metrics whose PMIDs an agent may not have. identities is the file of --identities.
+// printNewPMIDs warns of metrics whose PMIDs an agent may not have: who joins the archives would mix metrics.
+// identities is the file of --identities.
 func (r *run) printNewPMIDs(report *replay.Report, identities string) {
-	n := len(report.NewPMIDs)
-	if n == 0 {
+	if len(report.NewPMIDs) == 0 {
 		return
 	}
-	metrics, first := plural.Of(n, "metric"), derived.FullName(report.NewPMIDs[0])
-	if identities == "" {
-		r.complain(fmt.Errorf("the agent of this host has not served %s yet, such as %s, and may assign other PMIDs",
-			metrics, first))
-		return
+	metrics := plural.Of(len(report.NewPMIDs), "metric")
+	unknown := fmt.Errorf("the agent of this host has not served %s yet, such as %s, and may assign other PMIDs",
+		metrics, derived.FullName(report.NewPMIDs[0]))
+	if identities != "" {
+		unknown = fmt.Errorf("%s has no PMIDs for %s, such as %s, and the agent that wrote it may assign others",
+			identities, metrics, derived.FullName(report.NewPMIDs[0]))
 	}
-	r.complain(fmt.Errorf("%s has no PMIDs for %s, such as %s, and the agent that wrote it may assign others",
-		identities, metrics, first))
+	r.complain(unknown)
 }

@@ -45,22 +45,6 @@ type run struct {
 	session     *session.Session             // of the subjects, or of what is recorded
 }
 
-func newRun(c SubCommand, p Program) *run {
-	conf, err := config.ReadPCPConf(p.Getenv)
-	return &run{
-		SubCommand: c, program: p, stdout: &output{w: p.Stdout}, stderr: &output{w: p.Stderr}, conf: conf, confErr: err,
-		options: options{flags: commandline.NewFlags(), pmcd: commandline.PMCD(conf, p.Getenv), pause: defaultPause},
-		damage:  map[string]bool{},
-	}
-}
-
-// close closes what the run has opened.
-func (r *run) close() {
-	if r.collector != nil {
-		r.collector.Close()
-	}
-}
-
 // parse reads the command line of a sub-command. done means that the sub-command ends with this exit status.
 func (r *run) parse(args []string) (rest []string, exit int, done bool) {
 	r.flags.BoolFuncP("help", "?", "show this usage message and exit", func(string) error { return pflag.ErrHelp })
@@ -143,8 +127,8 @@ func (r *run) agentPaths() (paths []string) {
 }
 
 // readDefinitions reads the definition files of -c, by default those of the agent. It says how many mistakes they have
-// if -c names them, or always: about the agent's own files it is no news to who asks for one metric. A path of -c that
-// cannot be read is an error.
+// if -c names them, or always: who asks for one metric did not ask about the agent's files. A path of -c that cannot be
+// read is an error.
 func (r *run) readDefinitions(always bool) error {
 	r.definitions = r.reader(r.paths).Read()
 	for _, p := range r.definitions.Problems {

@@ -25,7 +25,7 @@ func (r *run) fillWindows(ctx context.Context) error {
 
 // takeSamples takes samples of a pmcd, a pause apart, and calls taken after each but the earlier ones, which are only
 // history. limit is the number of the others, 0 for no limit.
-func (r *run) takeSamples(ctx context.Context, earlier, limit int, taken func(at time.Time) error) error {
+func (r *run) takeSamples(ctx context.Context, earlier, limit int, taken func(t time.Time) error) error {
 	next := time.Now()
 	for n := 0; limit == 0 || n < earlier+limit; n++ {
 		if n > 0 {
@@ -49,11 +49,11 @@ func (r *run) takeSamples(ctx context.Context, earlier, limit int, taken func(at
 }
 
 // playSamples takes samples of the archive, at most so many if limit is positive, and calls taken after each.
-func (r *run) playSamples(ctx context.Context, o replay.Options, limit int, taken func(at time.Time) error) error {
+func (r *run) playSamples(ctx context.Context, o replay.Options, limit int, taken func(t time.Time) error) error {
 	n := 0
 	return replay.NewPlayer(r.collector.Archive.Source, r.session).Play(ctx, o,
-		func(_ *session.Session, at time.Time) error {
-			if err := taken(at); err != nil {
+		func(_ *session.Session, t time.Time) error {
+			if err := taken(t); err != nil {
 				return err
 			}
 			if n++; n == limit {
@@ -63,10 +63,11 @@ func (r *run) playSamples(ctx context.Context, o replay.Options, limit int, take
 		})
 }
 
-// playerOptions returns the options of a player: the selected part of the archive, warnings of damage, and the
-// progress.
-func (r *run) playerOptions(progress *progress) replay.Options {
+// playerOptions returns the options of a player: the selected part of the archive, and warnings of damage. It also
+// returns the progress, which the caller clears.
+func (r *run) playerOptions() (replay.Options, *progress) {
 	archive := r.collector.Archive
+	progress := r.progress(archive.Part.Origin, archive.Part.End)
 	return replay.Options{
 		Start: archive.Part.Origin, End: archive.Part.End, Every: archive.Every,
 		Read: progress.recordRead,
@@ -74,5 +75,5 @@ func (r *run) playerOptions(progress *progress) replay.Options {
 			progress.clear()
 			r.reportDamage(damage)
 		},
-	}
+	}, progress
 }

@@ -112,10 +112,7 @@ func unknownCodes(defs []*config.Definition) []*config.Problem {
 
 // waitingProblem returns the note that some definitions of a file wait for metrics, which are absent or masked.
 func waitingProblem(file string, defs []served.Definition, metrics []string, masked map[string]string) *config.Problem {
-	verb := "wait"
-	if len(defs) == 1 {
-		verb = "waits"
-	}
+	verb := map[bool]string{true: "waits", false: "wait"}[len(defs) == 1]
 	var absent, hidden []string
 	for _, m := range metrics {
 		if masked[derived.ShortName(m)] != "" {

@@ -70,10 +70,8 @@ func (p *printer) dropPlaceholders() {
 	}
 }
 
-func (p *printer) formatTime(t time.Time) string { return t.In(p.zone).Format(collector.TimeLayout) }
-
 // text prints a sample as columns. It prints a head first if the columns are new.
-func (p *printer) text(at time.Time) error {
+func (p *printer) text(t time.Time) error {
 	cells := map[column]string{}
 	p.eachValue(func(c column, v *derived.Vector, i int) {
 		p.addColumn(c)
@@ -85,7 +83,7 @@ func (p *printer) text(at time.Time) error {
 		p.textHead()
 	}
 	var line strings.Builder
-	line.WriteString(p.formatTime(at))
+	line.WriteString(t.In(p.zone).Format(collector.TimeLayout))
 	for i, c := range p.columns {
 		cell, ok := cells[c]
 		if !ok {
@@ -126,13 +124,13 @@ func (p *printer) textHead() {
 
 // csv prints a sample. The columns are those of the first sample, unless they are known, as with pmrep: programs that
 // read CSV expect one head.
-func (p *printer) csv(at time.Time) error {
+func (p *printer) csv(t time.Time) error {
 	if !p.headPrinted {
-		_ = p.addColumns(at)
+		_ = p.addColumns(t)
 		p.csvHead()
 	}
 	record := make([]string, 1+len(p.columns))
-	record[0] = p.formatTime(at)
+	record[0] = t.In(p.zone).Format(collector.TimeLayout)
 	newcomer := ""
 	p.eachValue(func(c column, v *derived.Vector, i int) {
 		if k, ok := p.indexes[c]; ok {

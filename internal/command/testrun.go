@@ -38,7 +38,7 @@ func (r *run) test(ctx context.Context, args []string) int {
 	r.flags.BoolVar(&t.coverage, "coverage", false, "list the definitions that no test covers")
 	r.flags.Func("min-coverage", "fail if the tests cover less than `PERCENT` of the definitions", t.setMinCoverage)
 	r.flags.Func("record", "print a test of definition files, made from `NUM` samples of the metrics of pmcd or an "+
-		"archive", recorded.setSamples)
+		"archive", samplesOption(&recorded.samples, 1, ", 1 or more"))
 	r.intervalOption("`TIME` between the samples")
 	r.pmcdOption()
 	r.timeOptions()

@@ -26,16 +26,17 @@ func (e *explanation) showWindows(m *derived.Metric) {
 		w := e.session.Set().Windows()[i]
 		divides = divides || w.Needs().Divides
 		if w.PerClient() {
-			fmt.Fprintf(e.stdout, "%s since the client's own last fetch: sampled every %s while a client fetches it, otherwise less "+
-				"often; the agent keeps the ticks since the oldest last fetch of a client, at most %d ticks or %d values.\n",
-				w.Func, timeText(w.Every), window.MaxPerClientTicks, window.MaxPerClientValues)
+			fmt.Fprintf(e.stdout, "%s since the client's own last fetch: sampled every %s while a client fetches it, "+
+				"otherwise less often; the agent keeps the ticks since the oldest last fetch of a client, at most %d ticks or "+
+				"%d values.\n", w.Func, timeText(w.Every), window.MaxPerClientTicks, window.MaxPerClientValues)
 			continue
 		}
 		retained := plural.Of(int(w.Span), "tick")
 		if w.Desc.InDom != pdu.NoInDom {
 			retained += " with a value of each instance"
 		}
-		fmt.Fprintf(e.stdout, "%s: always sampled every %s; the agent keeps %s.\n", windowText(w), timeText(w.Every), retained)
+		fmt.Fprintf(e.stdout, "%s: always sampled every %s; the agent keeps %s.\n", windowText(w), timeText(w.Every),
+			retained)
 	}
 	if divides {
 		fmt.Fprintln(e.stdout, "Inside functions over time 0 / 0 is no value.")
@@ -49,11 +50,11 @@ func (e *explanation) showTicks(ctx context.Context, m *derived.Metric) error {
 	if archive == nil || len(m.Needs().Windows) == 0 {
 		return nil
 	}
-	progress := e.progress(archive.Part.Start, archive.Part.End)
+	o, progress := e.playerOptions()
+	progress.start = archive.Part.Start
 	defer progress.clear()
 	e.session.Watch(m)
 	player := replay.NewPlayer(archive.Source, e.session)
-	o := e.playerOptions(progress)
 	o.Every = max(1, 2*o.End.Sub(o.Start)) // one sample is enough
 	if err := player.Play(ctx, o, func(*session.Session, time.Time) error { return nil }); err != nil {
 		return err

@@ -51,8 +51,7 @@ func formatNumber(x float64, digits int) string {
 // cellText returns a value for a column. Numbers of type FLOAT and DOUBLE have six digits.
 func cellText(v *derived.Vector, i int) string {
 	if v.Type == pdu.TypeFloat || v.Type == pdu.TypeDouble {
-		const digits = 6
-		return formatNumber(v.Type.Float64(v.Bits[i]), digits)
+		return formatNumber(v.Type.Float64(v.Bits[i]), 6)
 	}
 	return valueText(v, i)
 }
@@ -61,11 +60,9 @@ func cellText(v *derived.Vector, i int) string {
 func plainText(v *derived.Vector, i int) string {
 	switch v.Type {
 	case pdu.TypeFloat:
-		const bits = 32
-		return strconv.FormatFloat(v.Type.Float64(v.Bits[i]), 'g', -1, bits)
+		return strconv.FormatFloat(v.Type.Float64(v.Bits[i]), 'g', -1, 32)
 	case pdu.TypeDouble:
-		const bits = 64
-		return strconv.FormatFloat(v.Type.Float64(v.Bits[i]), 'g', -1, bits)
+		return strconv.FormatFloat(v.Type.Float64(v.Bits[i]), 'g', -1, 64)
 	case pdu.TypeString:
 		return string(v.Blobs[i])
 	}
