@@ -11,7 +11,8 @@ import (
 	"pmdaderived/pdu"
 )
 
-// A computed value may differ from the expected one by this part of its size.
+// A computed value may differ from the expected one by this part of its size, because arithmetic rounds, and an author
+// does not know how.
 const (
 	doubleError = 1e-9
 	floatError  = 1e-6
@@ -26,7 +27,7 @@ func (it *item) accepts(sample int, v *derived.Vector, i int) bool {
 		return it.kind == none
 	}
 	switch {
-	case !it.kind.of(v.Type):
+	case !it.kind.fits(v.Type):
 		return false
 	case it.kind == number:
 		return it.closeTo(sample, v.Type, v.Bits[i])
@@ -37,7 +38,8 @@ func (it *item) accepts(sample int, v *derived.Vector, i int) bool {
 	return bytes.Equal(v.Blobs[i], it.bytes)
 }
 
-// closeTo reports whether a number is the expected one, within the tolerance.
+// closeTo reports whether a number is the expected one, within the tolerance. It compares fractions: a float64 does not
+// have every U64.
 func (it *item) closeTo(sample int, t pdu.Type, b uint64) bool {
 	want, got, tolerance := it.value(sample), new(big.Rat), it.tolerance
 	switch t {

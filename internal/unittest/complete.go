@@ -9,8 +9,8 @@ import (
 	"pmdaderived/pdu"
 )
 
-// completeTest checks what needs the whole test and file: which samples there are, and whether each series has a value
-// for each of them.
+// completeTest checks what needs the whole test and file, whose statements may come in any order: which samples there
+// are, and whether each series has a value for each of them.
 func (p *parser) completeTest(t *Test) {
 	problems := len(p.problems)
 	for _, s := range t.given.series {
@@ -18,15 +18,15 @@ func (p *parser) completeTest(t *Test) {
 	}
 	for _, o := range t.own.metrics {
 		if o.missing && t.shared.metrics[o.name] == nil {
-			p.report(o.at, o.name+" is not declared, so without has no effect")
+			p.report(o.pos, o.name+" is not declared, so without has no effect")
 		}
 	}
-	at := t.sample
+	numberOf := t.sample
 	if t.fetches != nil {
-		at = func(when time.Duration) (int, bool) { return slices.BinarySearch(t.fetches, when) }
+		numberOf = func(when time.Duration) (int, bool) { return slices.BinarySearch(t.fetches, when) }
 	}
 	for _, s := range t.expect.series {
-		if n := p.placeItems(at, s); t.fetches == nil {
+		if n := p.placeItems(numberOf, s); t.fetches == nil {
 			t.samples = max(t.samples, n)
 		}
 	}
@@ -59,19 +59,19 @@ func (p *parser) completeTest(t *Test) {
 	}
 }
 
-// placeItems sets the samples, or fetches, of a series' items. at returns the number of the sample at a time. next is
-// the number of samples that the series needs.
-func (p *parser) placeItems(at func(time.Duration) (int, bool), s *series) (next int) {
+// placeItems sets the samples, or fetches, of a series' items. numberOf returns the number of the sample at a time.
+// next is the number of samples that the series needs.
+func (p *parser) placeItems(numberOf func(time.Duration) (int, bool), s *series) (next int) {
 	for i := range s.items {
 		it := &s.items[i]
 		if it.when != nil {
-			sample, ok := at(*it.when)
+			sample, ok := numberOf(*it.when)
 			switch {
 			case !ok:
-				p.report(it.at, "there is no sample at "+timeText(*it.when))
+				p.report(it.pos, "there is no sample at "+timeText(*it.when))
 				return next
 			case sample < next:
-				p.report(it.at, timeText(*it.when)+" is before the end of the values in front of it")
+				p.report(it.pos, timeText(*it.when)+" is before the end of the values in front of it")
 				return next
 			}
 			next = sample
@@ -80,7 +80,7 @@ func (p *parser) placeItems(at func(time.Duration) (int, bool), s *series) (next
 		next += max(it.count, 1)
 		it.end = next
 		if next > maxSamples {
-			p.report(it.at, fmt.Sprintf("more than %d samples", maxSamples))
+			p.report(it.pos, fmt.Sprintf("more than %d samples", maxSamples))
 			return next
 		}
 	}
@@ -88,16 +88,16 @@ func (p *parser) placeItems(at func(time.Duration) (int, bool), s *series) (next
 }
 
 // sample returns the number of the sample at a time; ok is false if there is none.
-func (t *Test) sample(at time.Duration) (int, bool) {
+func (t *Test) sample(when time.Duration) (int, bool) {
 	if t.times != nil {
-		return slices.BinarySearch(t.times, at)
+		return slices.BinarySearch(t.times, when)
 	}
-	return int(min(at/t.interval, maxSamples)), at%t.interval == 0
+	return int(min(when/t.interval, maxSamples)), when%t.interval == 0
 }
 
-// fillItems extends endless items to the next item or to the last sample, and reports missing or surplus values. what
-// is the word for a sample.
-func (p *parser) fillItems(s *series, samples int, what string) {
+// fillItems extends endless items to the next item or to the last sample, and reports missing or surplus values: a
+// value that was forgotten would make a test pass that tests less than it seems to. noun is the word for a sample.
+func (p *parser) fillItems(s *series, samples int, noun string) {
 	for i := range s.items {
 		it := &s.items[i]
 		if it.count != endless {
@@ -109,25 +109,25 @@ func (p *parser) fillItems(s *series, samples int, what string) {
 		}
 	}
 	last := s.items[len(s.items)-1]
-	differ := plural.Of(last.end, "value") + ", and the test has " + plural.Of(samples, what)
+	differ := plural.Of(last.end, "value") + ", and the test has " + plural.Of(samples, noun)
 	switch {
 	case last.end > samples:
-		p.report(last.at, differ)
+		p.report(last.pos, differ)
 	case !s.fetches && last.end < samples:
-		p.report(last.at, differ+": end the line with ... to repeat the last value")
+		p.report(last.pos, differ+": end the line with ... to repeat the last value")
 	}
 }
 
-// checkGiven checks that given values fit their metrics.
+// checkGiven checks that given values fit their metrics: pmcd could return no others.
 func (p *parser) checkGiven(t *Test) {
 	for _, s := range t.given.series {
 		o := t.metric(s.name)
 		switch {
 		case o == nil:
-			p.report(s.at, s.name+" needs a metric statement with its type and semantics")
+			p.report(s.pos, s.name+" needs a metric statement with its type and semantics")
 			continue
 		case o.code < 0:
-			p.report(s.at, s.name+" has no descriptor, so it has no values")
+			p.report(s.pos, s.name+" has no descriptor, so it has no values")
 			continue
 		case s.instance && !p.checkInstance(t, o.desc.InDom, s):
 			continue
@@ -142,7 +142,7 @@ func (p *parser) checkGiven(t *Test) {
 			p.checkItem(o, s, it)
 		}
 		if next < t.samples {
-			p.report(s.at, "no value is given for "+timeText(t.sampleTime(next)))
+			p.report(s.pos, "no value is given for "+timeText(t.sampleTime(next)))
 		}
 	}
 }
@@ -150,16 +150,16 @@ func (p *parser) checkGiven(t *Test) {
 // checkInstance reports whether the instance of a series exists.
 func (p *parser) checkInstance(t *Test, d pdu.InDom, s *series) bool {
 	if d == pdu.NoInDom {
-		p.report(s.at, s.name+" is singular: it has no instances")
+		p.report(s.pos, s.name+" is singular: it has no instances")
 		return false
 	}
 	known := t.indom(d)
 	if known == nil {
-		p.report(s.at, fmt.Sprintf("%s needs an indom statement for %s with its instances", s.name, d))
+		p.report(s.pos, fmt.Sprintf("%s needs an indom statement for %s with its instances", s.name, d))
 		return false
 	}
 	if _, ok := known.byName[s.inst]; !ok {
-		p.report(s.at, fmt.Sprintf("instance %q is not in the indom statement for %s", s.inst, d))
+		p.report(s.pos, fmt.Sprintf("instance %q is not in the indom statement for %s", s.inst, d))
 		return false
 	}
 	return true
@@ -171,21 +171,21 @@ func (p *parser) checkItem(o *metricDecl, s *series, it *item) {
 	switch {
 	case it.kind == none, it.kind == code && !s.instance:
 	case it.kind == anyValue:
-		p.report(it.at, "* is valid only in an expect statement: use a value, or _ for no value")
+		p.report(it.pos, "* is valid only in an expect statement: use a value, or _ for no value")
 	case it.kind == code:
-		p.report(it.at, "an error applies to the whole metric, not to one instance: give it in a statement for "+s.name)
-	case !it.kind.of(t):
+		p.report(it.pos, "an error applies to the whole metric, not to one instance: give it in a statement for "+s.name)
+	case !it.kind.fits(t):
 		has := map[kind]string{
 			number: "not numbers", nonFinite: "whole numbers", text: "not strings",
 			blob: "not bytes",
 		}
-		p.report(it.at, fmt.Sprintf("%s has type %s: its values are %s", s.name, t, has[it.kind]))
+		p.report(it.pos, fmt.Sprintf("%s has type %s: its values are %s", s.name, t, has[it.kind]))
 	case it.tolerance != nil:
-		p.report(it.at, "a tolerance is valid only in an expect statement")
+		p.report(it.pos, "a tolerance is valid only in an expect statement")
 	case it.kind == number:
 		for _, sample := range []int{it.first, it.end - 1} {
 			if _, err := bits(t, it.value(sample)); err != nil {
-				p.report(it.at, err.Error())
+				p.report(it.pos, err.Error())
 				return
 			}
 		}

@@ -29,7 +29,7 @@ type metricDecl struct {
 	desc    pdu.Desc
 	code    pdu.Code // < 0: the error of its descriptor
 	missing bool     // declared by without
-	at      sourcePos
+	pos     sourcePos
 }
 
 // indomDecl is an instance domain of the collector. Its instances are in the order of the file.
@@ -38,20 +38,20 @@ type indomDecl struct {
 	byName    map[string]pdu.Inst
 	names     *derived.NameTable
 	labels    map[string]map[pdu.Inst]string // of the table
-	at        sourcePos
+	pos       sourcePos
 }
 
-// metric reads a metric statement.
+// metric reads a metric statement. A PMID only has to differ from those of the other metrics, as nobody sees it.
 func (p *parser) metric(into *declarations, keyword token, words []token) {
 	if !p.expectWord(keyword, words, "name of a metric") || !p.name(words[0]) {
 		return
 	}
 	name, rest := words[0], words[1:]
-	o := &metricDecl{name: name.text, at: name.at}
+	o := &metricDecl{name: name.text, pos: name.pos}
 	if len(rest) == 1 && codeForm.MatchString(rest[0].text) {
 		c, err := pdu.ParseCode(rest[0].text)
 		if err != nil {
-			p.report(rest[0].at, rest[0].text+" is not a PCP error code")
+			p.report(rest[0].pos, rest[0].text+" is not a PCP error code")
 			return
 		}
 		o.code = c
@@ -65,22 +65,22 @@ func (p *parser) metric(into *declarations, keyword token, words []token) {
 
 func (p *parser) declare(into *declarations, o *metricDecl) {
 	if p.metricCount >= maxMetrics {
-		p.report(o.at, fmt.Sprintf("more than %d metrics", maxMetrics))
+		p.report(o.pos, fmt.Sprintf("more than %d metrics", maxMetrics))
 		return
 	}
 	if first := into.metrics[o.name]; first != nil {
-		p.report(o.at, fmt.Sprintf("%s is already declared in line %d", o.name, first.at.line))
+		p.report(o.pos, fmt.Sprintf("%s is already declared in line %d", o.name, first.pos.line))
 		return
 	}
 	into.metrics[o.name] = o
 }
 
-// without reads the names of metrics that the collector does not have.
+// without reads the names of metrics that the collector does not have, although the file declares them for other tests.
 func (p *parser) without(keyword token, words []token) {
 	p.expectWord(keyword, words, "name of a metric")
 	for _, w := range words {
 		if p.name(w) {
-			p.declare(p.test.own, &metricDecl{name: w.text, missing: true, at: w.at})
+			p.declare(p.test.own, &metricDecl{name: w.text, missing: true, pos: w.pos})
 		}
 	}
 }
@@ -92,7 +92,7 @@ func (p *parser) desc(before token, words []token, into *pdu.Desc) bool {
 		return false
 	}
 	if into.Type = derived.TypeNamed(words[0].text); into.Type == pdu.TypeUnknown {
-		p.report(words[0].at, config.Clip(words[0].text)+" is not a type; the types are 32, U32, 64, U64, FLOAT, "+
+		p.report(words[0].pos, config.Clip(words[0].text)+" is not a type; the types are 32, U32, 64, U64, FLOAT, "+
 			"DOUBLE, STRING and AGGREGATE")
 		return false
 	}
@@ -100,7 +100,7 @@ func (p *parser) desc(before token, words []token, into *pdu.Desc) bool {
 		return false
 	}
 	if into.Sem = derived.SemanticsNamed(words[1].text); into.Sem == 0 {
-		p.report(words[1].at, config.Clip(words[1].text)+" is not a valid value of semantics; use counter, instant "+
+		p.report(words[1].pos, config.Clip(words[1].text)+" is not a valid value of semantics; use counter, instant "+
 			"or discrete")
 		return false
 	}
@@ -119,17 +119,17 @@ func (p *parser) unitsAndInDom(words []token, into *pdu.Desc) bool {
 	if len(words) == 0 || len(words) == 1 && words[0].text == "none" {
 		return true
 	}
-	var all []string
+	var texts []string
 	for _, w := range words {
 		text, ok := p.unquoted(w)
 		if !ok {
 			return false
 		}
-		all = append(all, text)
+		texts = append(texts, text)
 	}
-	u, factor, err := pdu.ParseUnits(strings.Join(all, " "))
-	if err != nil || factor != 1 {
-		p.report(words[0].at, config.Clip(strings.Join(all, " "))+" is neither units nor an instance domain")
+	u, factor, err := pdu.ParseUnits(strings.Join(texts, " "))
+	if err != nil || factor != 1 { // no descriptor has a factor
+		p.report(words[0].pos, config.Clip(strings.Join(texts, " "))+" is neither units nor an instance domain")
 		return false
 	}
 	into.Units = u
@@ -146,40 +146,41 @@ func (p *parser) indom(into *declarations, keyword token, words []token) {
 	}
 	d, err := pdu.ParseInDom(words[0].text)
 	if err != nil || d == pdu.NoInDom {
-		p.report(words[0].at, config.Clip(words[0].text)+" is not an instance domain such as 60.1")
+		p.report(words[0].pos, config.Clip(words[0].text)+" is not an instance domain such as 60.1")
 		return
 	}
 	if first := into.indoms[d]; first != nil {
-		p.report(words[0].at, fmt.Sprintf("%s is already declared in line %d", d, first.at.line))
+		p.report(words[0].pos, fmt.Sprintf("%s is already declared in line %d", d, first.pos.line))
 		return
 	}
-	made := &indomDecl{byName: make(map[string]pdu.Inst), at: words[0].at}
+	declared := &indomDecl{byName: make(map[string]pdu.Inst), pos: words[0].pos}
 	names := make(map[pdu.Inst]string)
 	next := pdu.Inst(0)
 	for _, w := range words[1:] {
 		if m := numbered.FindStringSubmatch(w.text); m != nil {
 			n, _ := strconv.Atoi(m[1])
 			next = pdu.Inst(n)
-			w = token{m[2], w.at.right(len(m[1]) + 1)}
+			w = token{m[2], w.pos.right(len(m[1]) + 1)}
 		}
 		name, ok := p.unquoted(w)
 		if !ok {
 			return
 		}
-		_, sameName := made.byName[name]
+		_, sameName := declared.byName[name]
 		if _, sameNumber := names[next]; sameName || sameNumber {
-			p.report(w.at, fmt.Sprintf("instance %d or %q is already declared", next, name))
+			p.report(w.pos, fmt.Sprintf("instance %d or %q is already declared", next, name))
 			return
 		}
-		made.instances = append(made.instances, pdu.Instance{ID: next, Name: name})
-		made.byName[name], names[next] = next, name
+		declared.instances = append(declared.instances, pdu.Instance{ID: next, Name: name})
+		declared.byName[name], names[next] = next, name
 		next++
 	}
-	made.names = derived.NewNameTable(names, made.byName)
-	into.indoms[d] = made
+	declared.names = derived.NewNameTable(names, declared.byName)
+	into.indoms[d] = declared
 }
 
-// label reads the values of a label, in the order of the domain's instances.
+// label reads the values of a label, in the order of the domain's instances. A table of names never changes, so a new
+// one gets the labels so far, too.
 func (p *parser) label(into *declarations, keyword token, words []token) {
 	if !p.expectWord(keyword, words, "instance domain") || !p.expectWord(words[0], words[1:], "name of a label") {
 		return
@@ -187,17 +188,17 @@ func (p *parser) label(into *declarations, keyword token, words []token) {
 	d, err := pdu.ParseInDom(words[0].text)
 	known := into.indoms[d]
 	if err != nil || known == nil {
-		p.report(words[0].at, fmt.Sprintf("a label needs an indom statement for %s before it",
+		p.report(words[0].pos, fmt.Sprintf("a label needs an indom statement for %s before it",
 			config.Clip(words[0].text)))
 		return
 	}
 	name, values := words[1].text, words[2:]
 	if len(values) > len(known.instances) {
-		p.report(values[len(known.instances)].at,
+		p.report(values[len(known.instances)].pos,
 			fmt.Sprintf("%s has %s", d, plural.Of(len(known.instances), "instance")))
 		return
 	}
-	made := make(map[pdu.Inst]string, len(values))
+	texts := make(map[pdu.Inst]string, len(values))
 	for i, w := range values {
 		if w.text == "_" {
 			continue
@@ -206,12 +207,12 @@ func (p *parser) label(into *declarations, keyword token, words []token) {
 		if !ok {
 			return
 		}
-		made[known.instances[i].ID] = text
+		texts[known.instances[i].ID] = text
 	}
-	labels := map[string]map[pdu.Inst]string{name: made}
+	labels := map[string]map[pdu.Inst]string{name: texts}
 	maps.Copy(labels, known.labels)
 	if known.labels[name] != nil {
-		p.report(words[1].at, config.Clip(name)+" is already declared")
+		p.report(words[1].pos, config.Clip(name)+" is already declared")
 		return
 	}
 	known.labels, known.names = labels, known.names.WithLabels(labels)

@@ -2,8 +2,15 @@
 // and the expected results of definitions.
 //
 //	text ──Parse──► File{Definitions, Tests} ──Run──► []Result ──► text, JUnit
-//	                                            ▲
-//	                                      definitions, by package derived
+//	 ▲                                          ▲
+//	Recording                             definitions, by package derived
+//
+//	token.go     words of a line                 sample.go    the samples of a test
+//	parse.go     statements                      run.go       definitions are evaluated
+//	declared.go  metric, indom, label            compare.go   a value and the expected one
+//	series.go    given, expect                   text.go, junit.go   results
+//	item.go      their values                    write.go     a recording as a test
+//	complete.go  what needs the whole test
 //
 // A test uses the same engine as the agent: definitions are bound to the metrics of the test, and evaluated with the
 // history of one client, which fetches at every sample. Only the values are made up.

@@ -47,13 +47,13 @@ type metadataCheck struct {
 	name   string
 	desc   pdu.Desc
 	labels string
-	at     sourcePos
+	pos    sourcePos
 }
 
 // errorCheck is the expected error of a definition. text is a part of its message.
 type errorCheck struct {
 	name, text string
-	at         sourcePos
+	pos        sourcePos
 }
 
 // metric returns a metric, nil if the test has none of this name.

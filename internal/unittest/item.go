@@ -30,8 +30,8 @@ const (
 	code // an error in place of values
 )
 
-// of reports whether a type has values of this kind.
-func (k kind) of(t pdu.Type) bool {
+// fits reports whether a type has values of this kind.
+func (k kind) fits(t pdu.Type) bool {
 	switch k {
 	case number:
 		return t.Numeric()
@@ -56,13 +56,14 @@ type item struct {
 	code      pdu.Code
 	count     int
 
-	at   sourcePos
+	pos  sourcePos
 	when *time.Duration // nil: after the item before
 
 	first, end int // samples that it is for, set by placeItems and fillItems
 }
 
-// value returns the number of an item in a sample.
+// value returns the number of an item in a sample: num, and a step more in each sample after the first, as counters
+// grow.
 func (it *item) value(sample int) *big.Rat {
 	if it.step == nil || sample == it.first {
 		return it.num
@@ -83,7 +84,7 @@ var (
 	suffixForm  = regexp.MustCompile(`^(.*?)` + repeats + `$`)
 )
 
-// maxNumber is the largest length of a number in bytes.
+// maxNumber is the largest length of a number in bytes. Fractions of long ones would take long to compute.
 const maxNumber = 400
 
 // parse reads a value with its count. msg is "" or the mistake.

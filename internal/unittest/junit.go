@@ -49,26 +49,30 @@ type junitMessage struct {
 }
 
 // WriteJUnit writes a report in the format of JUnit, which CI servers read. Each file is a test suite, and each test a
-// test case. A file that cannot be used is a test case with an error.
+// test case.
 func WriteJUnit(w io.Writer, suites []Suite) error {
-	var all junitSuites
+	var report junitSuites
 	for i := range suites {
 		s := suites[i].junit()
-		all.Tests, all.Failures, all.Errors = all.Tests+s.Tests, all.Failures+s.Failures, all.Errors+s.Errors
-		all.Suites = append(all.Suites, s)
+		report.Tests += s.Tests
+		report.Failures += s.Failures
+		report.Errors += s.Errors
+		report.Suites = append(report.Suites, s)
 	}
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return err
 	}
 	encoder := xml.NewEncoder(w)
 	encoder.Indent("", "  ")
-	if err := encoder.Encode(all); err != nil {
+	if err := encoder.Encode(report); err != nil {
 		return err
 	}
 	_, err := io.WriteString(w, "\n")
 	return err
 }
 
+// junit returns the results in JUnit's words. The file itself is a test case if it cannot be used, because servers
+// count test cases and would show nothing.
 func (s *Suite) junit() junitSuite {
 	out := junitSuite{Name: s.File}
 	if s.Unusable != "" {
@@ -80,9 +84,9 @@ func (s *Suite) junit() junitSuite {
 		}}
 		return out
 	}
-	var all time.Duration
+	var total time.Duration
 	for i, r := range s.Results {
-		all += s.Durations[i]
+		total += s.Durations[i]
 		c := junitCase{
 			Class: s.File, Name: r.Test.Name, File: s.File, Line: r.Test.Pos.Line,
 			Time: seconds(s.Durations[i]),
@@ -93,7 +97,7 @@ func (s *Suite) junit() junitSuite {
 		}
 		out.Cases = append(out.Cases, c)
 	}
-	out.Tests, out.Time = len(s.Results), seconds(all)
+	out.Tests, out.Time = len(s.Results), seconds(total)
 	return out
 }
 

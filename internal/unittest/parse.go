@@ -57,16 +57,18 @@ type parser struct {
 	valueCount  int            // number of values so far
 }
 
-// report adds a problem.
-func (p *parser) report(at sourcePos, msg string) {
+// report adds a problem. The first ones are enough: many that follow come from these.
+func (p *parser) report(pos sourcePos, msg string) {
 	if len(p.problems) == MaxProblems {
 		return
 	}
-	problem := &config.Problem{Pos: at.inFile(p.file.Path), Msg: msg}
-	problem.Line, problem.Caret = config.Excerpt(at.source, at.column)
+	problem := &config.Problem{Pos: pos.inFile(p.file.Path), Msg: msg}
+	problem.Line, problem.Caret = config.Excerpt(pos.source, pos.column)
 	p.problems = append(p.problems, problem)
 }
 
+// statement reads a statement. The same word can mean different things in the file and in a test, so indentation
+// decides.
 func (p *parser) statement(s statement) {
 	if len(s.words) == 0 {
 		return
@@ -80,18 +82,18 @@ func (p *parser) statement(s statement) {
 	inFile, inTest := p.readers(name)
 	switch {
 	case inTest == nil && inFile == nil:
-		p.report(keyword.at, fmt.Sprintf("%s is not a statement; the statements are definitions, interval, metric, "+
+		p.report(keyword.pos, fmt.Sprintf("%s is not a statement; the statements are definitions, interval, metric, "+
 			"indom, label and test, and in a test given, expect, metadata, error, without, times, fetches, interval, "+
 			"metric, indom and label",
 			config.Clip(name)))
 	case s.indented && inTest == nil:
-		p.report(keyword.at, name+" applies to the whole file, not to a test: do not indent it")
+		p.report(keyword.pos, name+" applies to the whole file, not to a test: do not indent it")
 	case s.indented && p.test == nil:
-		p.report(keyword.at, "an indented statement belongs to a test, and there is no test above it")
+		p.report(keyword.pos, "an indented statement belongs to a test, and there is no test above it")
 	case s.indented:
 		inTest(keyword, rest)
 	case inFile == nil:
-		p.report(keyword.at, name+" belongs to a test: indent it below the test")
+		p.report(keyword.pos, name+" belongs to a test: indent it below the test")
 	default:
 		inFile(keyword, rest)
 	}
@@ -106,7 +108,8 @@ func (p *parser) readers(name string) (inFile, inTest reader) {
 	case "definitions":
 		return p.definitions, nil
 	case "interval":
-		return p.fileInterval, func(k token, words []token) { p.parseInterval(k, words, &p.test.interval, &p.test.intervalAt) }
+		return p.fileInterval,
+			func(k token, words []token) { p.parseInterval(k, words, &p.test.interval, &p.test.intervalAt) }
 	case "metric":
 		return func(k token, words []token) { p.metric(p.shared, k, words) },
 			func(k token, words []token) { p.metric(p.test.own, k, words) }
@@ -119,7 +122,7 @@ func (p *parser) readers(name string) (inFile, inTest reader) {
 	case "times":
 		return nil, func(k token, words []token) { p.times(k, words, &p.test.times) }
 	case "fetches":
-		return nil, func(k token, words []token) { p.test.fetchesAt = k.at; p.times(k, words, &p.test.fetches) }
+		return nil, func(k token, words []token) { p.test.fetchesAt = k.pos; p.times(k, words, &p.test.fetches) }
 	case "without":
 		return nil, p.without
 	case "given":
@@ -134,20 +137,21 @@ func (p *parser) readers(name string) (inFile, inTest reader) {
 	return nil, nil
 }
 
+// fileInterval reads the interval of all tests. A test has it from its beginning, so it comes before them.
 func (p *parser) fileInterval(keyword token, words []token) {
 	if p.parseInterval(keyword, words, &p.interval, &p.intervalAt) && len(p.file.Tests) > 0 {
-		p.report(keyword.at, "interval must come before the first test, or be indented below a test")
+		p.report(keyword.pos, "interval must come before the first test, or be indented below a test")
 	}
 }
 
 // startTest reads a test statement.
 func (p *parser) startTest(keyword token, words []token) {
 	p.test = &Test{
-		Pos: keyword.at.inFile(p.file.Path), interval: p.interval, shared: p.shared, own: newDeclarations(),
+		Pos: keyword.pos.inFile(p.file.Path), interval: p.interval, shared: p.shared, own: newDeclarations(),
 		given: newTargets(), expect: newTargets(),
 	}
 	if len(p.file.Tests) == maxTests {
-		p.report(keyword.at, fmt.Sprintf("more than %d tests", maxTests))
+		p.report(keyword.pos, fmt.Sprintf("more than %d tests", maxTests))
 		return
 	}
 	p.file.Tests = append(p.file.Tests, p.test)
@@ -160,15 +164,15 @@ func (p *parser) startTest(keyword token, words []token) {
 	}
 	p.test.Name = title.text
 	if line := p.names[title.text]; line > 0 {
-		p.report(title.at, fmt.Sprintf("the test in line %d has the same title", line))
+		p.report(title.pos, fmt.Sprintf("the test in line %d has the same title", line))
 	}
-	p.names[title.text] = keyword.at.line
+	p.names[title.text] = keyword.pos.line
 }
 
-// expectWord reports whether there is another word. what describes the missing word.
-func (p *parser) expectWord(before token, words []token, what string) bool {
+// expectWord reports whether there is another word. noun describes the missing word.
+func (p *parser) expectWord(before token, words []token, noun string) bool {
 	if len(words) == 0 {
-		p.report(before.at.right(len(before.text)), what+" missing")
+		p.report(before.pos.right(len(before.text)), noun+" missing")
 	}
 	return len(words) > 0
 }
@@ -176,7 +180,7 @@ func (p *parser) expectWord(before token, words []token, what string) bool {
 // expectEnd reports whether there are no more words.
 func (p *parser) expectEnd(words []token) bool {
 	if len(words) > 0 {
-		p.report(words[0].at, "unexpected "+config.Clip(words[0].text))
+		p.report(words[0].pos, "unexpected "+config.Clip(words[0].text))
 	}
 	return len(words) == 0
 }
@@ -188,45 +192,46 @@ func (p *parser) definitions(keyword token, words []token) {
 		switch {
 		case !ok:
 		case slices.Contains(p.file.Definitions, path):
-			p.report(w.at, config.Clip(path)+" is already named")
+			p.report(w.pos, config.Clip(path)+" is already named")
 		default:
 			p.file.Definitions = append(p.file.Definitions, path)
 		}
 	}
 }
 
-// parseInterval reads an interval. at is the position of an earlier statement.
-func (p *parser) parseInterval(keyword token, words []token, into *time.Duration, at *sourcePos) bool {
-	if at.line > 0 {
-		p.report(keyword.at, fmt.Sprintf("there is already an interval in line %d", at.line))
+// parseInterval reads an interval. first is the position of an earlier statement, and gets that of this one.
+func (p *parser) parseInterval(keyword token, words []token, into *time.Duration, first *sourcePos) bool {
+	if first.line > 0 {
+		p.report(keyword.pos, fmt.Sprintf("there is already an interval in line %d", first.line))
 		return false
 	}
-	*at = keyword.at
+	*first = keyword.pos
 	if !p.expectWord(keyword, words, "time") || !p.expectEnd(words[1:]) {
 		return false
 	}
 	d, err := parseTime(words[0].text)
 	switch {
 	case err != nil:
-		p.report(words[0].at, err.Error())
+		p.report(words[0].pos, err.Error())
 	case d == 0:
-		p.report(words[0].at, "the interval must be longer than 0")
+		p.report(words[0].pos, "the interval must be longer than 0")
 	default:
 		*into = d
 	}
 	return err == nil
 }
 
+// times reads times in ascending order, as samples have them.
 func (p *parser) times(keyword token, words []token, into *[]time.Duration) {
 	p.expectWord(keyword, words, "time")
 	for _, w := range words {
 		d, err := parseTime(w.text)
 		switch n := len(*into); {
 		case err != nil:
-			p.report(w.at, err.Error())
+			p.report(w.pos, err.Error())
 			return
 		case n > 0 && d <= (*into)[n-1]:
-			p.report(w.at, "each time must be later than the one before it")
+			p.report(w.pos, "each time must be later than the one before it")
 			return
 		}
 		*into = append(*into, d)
@@ -236,16 +241,17 @@ func (p *parser) times(keyword token, words []token, into *[]time.Duration) {
 func (p *parser) name(w token) bool {
 	ok := pdu.LegalName(w.text)
 	if !ok {
-		p.report(w.at, config.Clip(w.text)+" is not a valid metric name")
+		p.report(w.pos, config.Clip(w.text)+" is not a valid metric name")
 	}
 	return ok
 }
 
+// metadata reads the expected metadata of a definition. Labels are JSON, whose words are one text again.
 func (p *parser) metadata(keyword token, words []token) {
 	if !p.expectWord(keyword, words, "name of a definition") || !p.name(words[0]) {
 		return
 	}
-	m := metadataCheck{name: words[0].text, at: words[0].at}
+	m := metadataCheck{name: words[0].text, pos: words[0].pos}
 	if i := slices.IndexFunc(words, func(w token) bool { return w.text[0] == '{' }); i >= 0 {
 		var texts []string
 		for _, w := range words[i:] {
@@ -253,7 +259,7 @@ func (p *parser) metadata(keyword token, words []token) {
 		}
 		var err error
 		if m.labels, _, err = config.ParseLabels(strings.Join(texts, " ")); err != nil {
-			p.report(words[i].at, err.Error())
+			p.report(words[i].pos, err.Error())
 			return
 		}
 		words = words[:i]
@@ -263,11 +269,12 @@ func (p *parser) metadata(keyword token, words []token) {
 	}
 }
 
+// error reads the expected error of a definition. Without a text any error will do.
 func (p *parser) error(keyword token, words []token) {
 	if !p.expectWord(keyword, words, "name of a definition") || !p.name(words[0]) {
 		return
 	}
-	f := errorCheck{name: words[0].text, at: words[0].at}
+	f := errorCheck{name: words[0].text, pos: words[0].pos}
 	if words = words[1:]; len(words) > 0 {
 		var ok bool
 		if f.text, ok = p.unquoted(words[0]); !ok || !p.expectEnd(words[1:]) {

@@ -14,7 +14,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// shownRows is the largest number of differences shown for one expectation.
+// shownRows is the largest number of differences shown for one expectation: more do not help to find the cause.
 const shownRows = 20
 
 // Result is the result of a test.
@@ -71,13 +71,13 @@ type runner struct {
 	failures []Failure
 }
 
-func (u *runner) position(at sourcePos) config.Position { return at.inFile(u.test.Pos.File) }
+func (u *runner) position(pos sourcePos) config.Position { return pos.inFile(u.test.Pos.File) }
 
 // lookup returns the metric of an expectation, and an empty failure of it. If the metric cannot be used, it is nil and
 // the failure has been added.
-func (u *runner) lookup(name string, at sourcePos, what string) (m *derived.Metric, f Failure) {
+func (u *runner) lookup(name string, pos sourcePos, msg string) (m *derived.Metric, f Failure) {
 	m, ok := u.set.Lookup(derived.ShortName(name))
-	f = Failure{Pos: u.position(at), Metric: name, Msg: what}
+	f = Failure{Pos: u.position(pos), Metric: name, Msg: msg}
 	switch {
 	case !ok:
 		f.Err = ErrNoDefinition
@@ -92,7 +92,7 @@ func (u *runner) lookup(name string, at sourcePos, what string) (m *derived.Metr
 
 // checkMetadata compares the descriptor of a definition, and its labels if there are expected ones.
 func (u *runner) checkMetadata(want metadataCheck) {
-	m, f := u.lookup(want.name, want.at, "metadata "+want.name)
+	m, f := u.lookup(want.name, want.pos, "metadata "+want.name)
 	if m == nil {
 		return
 	}
@@ -130,7 +130,7 @@ func indomText(d pdu.InDom) string {
 
 // checkError checks that a definition has an expected error.
 func (u *runner) checkError(want errorCheck) {
-	f := Failure{Pos: u.position(want.at), Metric: want.name, Msg: "error " + want.name}
+	f := Failure{Pos: u.position(want.pos), Metric: want.name, Msg: "error " + want.name}
 	m, ok := u.set.Lookup(derived.ShortName(want.name))
 	switch {
 	case !ok:
@@ -152,14 +152,15 @@ type expectation struct {
 	failures map[*series]*Failure
 }
 
-// checkValues evaluates the expected metrics at each sample, as the agent does for one client.
+// checkValues evaluates the expected metrics at each sample, as the agent does for one client. Windows get every
+// sample, and the history of the client only those that it fetches.
 func (u *runner) checkValues() {
-	all := u.expectations()
-	if len(all) == 0 {
+	expected := u.expectations()
+	if len(expected) == 0 {
 		return
 	}
 	depth := 1
-	for _, e := range all {
+	for _, e := range expected {
 		depth = max(depth, 1+e.metric.Needs().History)
 	}
 	c := newCollector(u.test)
@@ -181,11 +182,11 @@ func (u *runner) checkValues() {
 		history = history[:min(len(history), depth)]
 		eval.Reset(history...)
 		eval.SetResults(windows.Read())
-		for _, e := range all {
+		for _, e := range expected {
 			e.compare(u, fetch, eval.Value(e.metric))
 		}
 	}
-	for _, e := range all {
+	for _, e := range expected {
 		for _, s := range e.series {
 			if f := e.failures[s]; len(f.Rows) > 0 {
 				u.failures = append(u.failures, *f)
@@ -194,25 +195,25 @@ func (u *runner) checkValues() {
 	}
 }
 
-// expectations returns the expectations of metrics that can be used.
+// expectations returns the expectations of metrics that can be used. Each series has a failure, which is empty so far.
 func (u *runner) expectations() []*expectation {
-	var all []*expectation
+	var expected []*expectation
 	for _, t := range u.test.expect.byMetric {
 		e := &expectation{target: t, failures: map[*series]*Failure{}}
 		first := t.series[0]
-		if e.metric, _ = u.lookup(first.name, first.at, "expect "+first.label()); e.metric == nil {
+		if e.metric, _ = u.lookup(first.name, first.pos, "expect "+first.label()); e.metric == nil {
 			continue
 		}
-		all = append(all, e)
+		expected = append(expected, e)
 		for _, s := range t.series {
-			f := &Failure{Pos: u.position(s.at), Metric: s.name, Msg: "expect " + s.label()}
+			f := &Failure{Pos: u.position(s.pos), Metric: s.name, Msg: "expect " + s.label()}
 			e.failures[s] = f
 			if s.instance {
 				u.checkInstanceName(e, s, f)
 			}
 		}
 	}
-	return all
+	return expected
 }
 
 // checkInstanceName checks that the instance of an expectation exists.
@@ -244,17 +245,17 @@ func (u *runner) instancesOf(e *expectation, got *derived.Vector) ([]pdu.Instanc
 		}
 		return known.instances, true
 	}
-	var all []pdu.Instance
+	var instances []pdu.Instance
 	for _, id := range got.Insts.IDs() {
-		one, _ := u.groups.Find(d, id, "")
-		all = append(all, one)
+		group, _ := u.groups.Find(d, id, "")
+		instances = append(instances, group)
 	}
 	for _, s := range e.series {
-		if s.instance && !slices.ContainsFunc(all, func(in pdu.Instance) bool { return in.Name == s.inst }) {
-			all = append(all, pdu.Instance{ID: pdu.NoInst, Name: s.inst})
+		if s.instance && !slices.ContainsFunc(instances, func(in pdu.Instance) bool { return in.Name == s.inst }) {
+			instances = append(instances, pdu.Instance{ID: pdu.NoInst, Name: s.inst})
 		}
 	}
-	return all, true
+	return instances, true
 }
 
 // compare compares the values of a fetch with what is expected.
@@ -278,17 +279,17 @@ func (e *expectation) compare(u *runner, n int, got *derived.Vector) {
 		whole, want = nil, nil
 	}
 	for _, instance := range instances {
-		at := -1
+		index := -1
 		if got.Insts != nil {
-			at = got.Insts.Index(instance.ID)
+			index = got.Insts.Index(instance.ID)
 		}
 		switch own := e.instance(instance.Name); {
 		case own != nil:
-			e.addRow(t, own, own.item(n), n, instance.Name, got, at)
+			e.addRow(t, own, own.item(n), n, instance.Name, got, index)
 		case whole != nil:
-			e.addRow(t, whole, want, n, instance.Name, got, at)
-		case at >= 0:
-			e.addRow(t, e.series[0], &item{kind: none}, n, instance.Name, got, at) // nothing says that it may exist
+			e.addRow(t, whole, want, n, instance.Name, got, index)
+		case index >= 0:
+			e.addRow(t, e.series[0], &item{kind: none}, n, instance.Name, got, index) // nothing says that it may exist
 		}
 	}
 }

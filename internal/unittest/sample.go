@@ -10,14 +10,14 @@ import (
 	"pmdaderived/pdu"
 )
 
-// collector makes the samples of a test.
+// collector makes the samples of a test. It is in the place of pmcd.
 type collector struct {
 	test      *Test
 	indoms    map[pdu.InDom]*indomDecl
 	lastInsts map[pdu.PMID]*derived.InstSet // reused while the instances are the same, as in the agent
 }
 
-// epoch is the time of the beginning of a test.
+// epoch is the time of the beginning of a test, the same in each run.
 var epoch = time.Unix(0, 0) //nolint:gochecknoglobals // never changed
 
 func newCollector(t *Test) *collector {
@@ -26,15 +26,16 @@ func newCollector(t *Test) *collector {
 	return c
 }
 
-// sample is a sample of a test. Metrics without given values have none.
+// sample is a sample of a test, as package derived asks for it. Metrics without given values have none, as if their
+// agent had no instances.
 type sample struct {
 	*collector
-	at      time.Time
+	time    time.Time
 	values  map[pdu.PMID]*derived.Vector
 	members map[pdu.InDom]*derived.InstSet
 }
 
-func (s *sample) Time() time.Time                      { return s.at }
+func (s *sample) Time() time.Time                      { return s.time }
 func (s *sample) Members(d pdu.InDom) *derived.InstSet { return s.members[d] }
 
 func (s *sample) Names(d pdu.InDom) *derived.NameTable {
@@ -51,10 +52,11 @@ func (s *sample) Values(id pdu.PMID, _ *int32) *derived.Vector {
 	return &derived.Vector{}
 }
 
-// sample makes a sample.
+// sample makes a sample. A domain has the instances with a value, because the agent sees no others; one of which no
+// metric is given, as for labels alone, has all that are declared.
 func (c *collector) sample(n int) *sample {
 	m := &sample{
-		collector: c, at: epoch.Add(c.test.sampleTime(n)),
+		collector: c, time: epoch.Add(c.test.sampleTime(n)),
 		values:  make(map[pdu.PMID]*derived.Vector, len(c.test.given.byMetric)),
 		members: make(map[pdu.InDom]*derived.InstSet, len(c.indoms)),
 	}

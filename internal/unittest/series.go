@@ -10,15 +10,16 @@ import (
 	"pmdaderived/derived/syntax"
 )
 
-// maxSamples is the largest number of samples in a test.
+// maxSamples is the largest number of samples in a test, which x and a count can ask for in one word.
 const maxSamples = 1_000_000
 
-// series has the values of a metric, or of one instance, over the samples of a test.
+// series has the values of a metric, or of one instance, over the samples of a test. A value that is repeated is one
+// item.
 type series struct {
 	name string
 	part
 	items   []item
-	at      sourcePos // position of the metric's name
+	pos     sourcePos // position of the metric's name
 	fetches bool      // an item has a time
 }
 
@@ -68,7 +69,7 @@ type targets struct {
 
 func newTargets() targets { return targets{byName: map[string]*target{}} }
 
-// add adds a series. If there is one of the same part, add returns that instead.
+// add adds a series. If there is one of the same part, which would leave open what counts, add returns that instead.
 func (t *targets) add(s *series) (known *series) {
 	to := t.byName[derived.ShortName(s.name)]
 	if to == nil {
@@ -89,12 +90,12 @@ func (p *parser) series(into *targets, keyword token, words []token) {
 	if !p.expectWord(keyword, words, "name of a metric") {
 		return
 	}
-	s := &series{at: words[0].at}
+	s := &series{pos: words[0].pos}
 	if !p.target(words[0], s) || !p.expectWord(words[0], words[1:], "value") || !p.values(words[1:], s) {
 		return
 	}
 	if known := into.add(s); known != nil {
-		p.report(s.at, fmt.Sprintf("these values are already in line %d", known.at.line))
+		p.report(s.pos, fmt.Sprintf("these values are already in line %d", known.pos.line))
 	}
 }
 
@@ -105,14 +106,14 @@ func (p *parser) target(w token, s *series) bool {
 	if i := strings.IndexByte(w.text, '['); i >= 0 {
 		s.name, rest, s.instance = w.text[:i], w.text[i+1:], true
 	}
-	if !p.name(token{s.name, w.at}) {
+	if !p.name(token{s.name, w.pos}) {
 		return false
 	}
 	if !s.instance {
 		return true
 	}
 	if n := enclosed(rest, ']'); n != len(rest) {
-		p.report(w.at.right(len(s.name)+1+n), "unexpected text after the instance")
+		p.report(w.pos.right(len(s.name)+1+n), "unexpected text after the instance")
 		return false
 	}
 	s.inst = syntax.Unescape(rest[:len(rest)-1])
@@ -130,31 +131,31 @@ func (p *parser) values(words []token, s *series) bool {
 		case w.text[0] == '@':
 			t, err := parseTime(w.text[1:])
 			if err != nil {
-				p.report(w.at.right(1), err.Error())
+				p.report(w.pos.right(1), err.Error())
 				return false
 			}
 			when, s.fetches = &t, true
 			continue
 		}
 		if p.valueCount++; p.valueCount > maxValues {
-			p.report(w.at, fmt.Sprintf("more than %d values in a file: repeat one with x or ...", maxValues))
+			p.report(w.pos, fmt.Sprintf("more than %d values in a file: repeat one with x or ...", maxValues))
 			return false
 		}
-		it := item{at: w.at, when: when, count: 1}
+		it := item{pos: w.pos, when: when, count: 1}
 		when = nil
 		if msg := it.parse(w.text); msg != "" {
-			p.report(w.at, msg)
+			p.report(w.pos, msg)
 			return false
 		}
 		if last := len(s.items) - 1; it.when == nil && last >= 0 && s.items[last].count == endless {
-			p.report(w.at, "only a value with a time, such as @10s, can follow ...")
+			p.report(w.pos, "only a value with a time, such as @10s, can follow ...")
 			return false
 		}
 		s.items = append(s.items, it)
 	}
 	if when != nil || len(s.items) == 0 {
-		at := words[len(words)-1]
-		p.report(at.at.right(len(at.text)), "value missing")
+		last := words[len(words)-1]
+		p.report(last.pos.right(len(last.text)), "value missing")
 		return false
 	}
 	return true

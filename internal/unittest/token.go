@@ -12,7 +12,7 @@ import (
 // token is a word of a line. Quotes and brackets belong to it, with the blanks in them.
 type token struct {
 	text string // as it is written
-	at   sourcePos
+	pos  sourcePos
 }
 
 // sourcePos is a position in a test file.
@@ -28,8 +28,8 @@ type statement struct {
 	indented bool
 }
 
-// statements reads the statements of a file one after the other, until there are too many problems. It skips blank lines
-// and comments.
+// statements reads the statements of a file one after the other, until there are too many problems. It skips blank
+// lines and comments.
 func (p *parser) statements(text string) {
 	var s statement
 	number, more := 0, false
@@ -52,18 +52,18 @@ func (p *parser) statements(text string) {
 }
 
 // words splits a line into tokens. comment means that the line ends with a comment.
-func (p *parser) words(line string, at sourcePos) (all []token, comment bool) {
+func (p *parser) words(line string, pos sourcePos) (tokens []token, comment bool) {
 	title := false // the rest of the line is one token
 	for i := 0; ; {
 		i = blank.Skip(line, i)
-		at.column = i + 1
+		pos.column = i + 1
 		switch {
 		case i == len(line):
-			return all, false
+			return tokens, false
 		case title:
-			return append(all, token{strings.TrimRight(line[i:], blank.All), at}), false
+			return append(tokens, token{strings.TrimRight(line[i:], blank.All), pos}), false
 		case line[i] == '#':
-			return all, true
+			return tokens, true
 		}
 		end := i
 		for end < len(line) && !blank.Is(line[end]) {
@@ -74,14 +74,14 @@ func (p *parser) words(line string, at sourcePos) (all []token, comment bool) {
 			}
 			n := enclosed(line[end:], closing)
 			if n < 0 {
-				at.column = end
-				p.report(at, "missing "+string(rune(closing)))
-				return all, false
+				pos.column = end
+				p.report(pos, "missing "+string(rune(closing)))
+				return tokens, false
 			}
 			end += n
 		}
-		all = append(all, token{line[i:end], at})
-		title = len(all) == 1 && all[0].text == "test"
+		tokens = append(tokens, token{line[i:end], pos})
+		title = len(tokens) == 1 && tokens[0].text == "test"
 		i = end
 	}
 }
@@ -110,7 +110,7 @@ func (p *parser) unquoted(t token) (string, bool) {
 	}
 	n := enclosed(t.text[1:], '"')
 	if n+1 != len(t.text) {
-		p.report(t.at.right(n+1), "unexpected text after the quote")
+		p.report(t.pos.right(n+1), "unexpected text after the quote")
 		return "", false
 	}
 	return syntax.Unescape(t.text[1:n]), p.utf8(t)
@@ -119,18 +119,18 @@ func (p *parser) unquoted(t token) (string, bool) {
 func (p *parser) utf8(t token) bool {
 	ok := utf8.ValidString(t.text) && strings.IndexByte(t.text, 0) < 0
 	if !ok {
-		p.report(t.at, "invalid UTF-8 or a NUL byte")
+		p.report(t.pos, "invalid UTF-8 or a NUL byte")
 	}
 	return ok
 }
 
 // right returns the position n bytes to the right.
-func (at sourcePos) right(n int) sourcePos {
-	at.column += n
-	return at
+func (pos sourcePos) right(n int) sourcePos {
+	pos.column += n
+	return pos
 }
 
 // inFile returns the position as one of package config.
-func (at sourcePos) inFile(file string) config.Position {
-	return config.Position{File: file, Line: at.line, Column: at.column}
+func (pos sourcePos) inFile(file string) config.Position {
+	return config.Position{File: file, Line: pos.line, Column: pos.column}
 }

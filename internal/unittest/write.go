@@ -80,7 +80,7 @@ type writer struct {
 
 func (p *writer) addLine(head, text string) { p.lines = append(p.lines, [2]string{head, text}) }
 
-// writeTest writes the lines of the test.
+// writeTest writes the lines of the test in two columns. A long name does not push all values to the right.
 func (p *writer) writeTest() {
 	const most = 60 // characters of the first column
 	width := 0
@@ -92,7 +92,7 @@ func (p *writer) writeTest() {
 	}
 }
 
-// writeDeclarations writes the metrics and instance domains.
+// writeDeclarations writes the metrics and instance domains. Domains of groups are left out: definitions make them.
 func (p *writer) writeDeclarations(r *Recording) {
 	width := 0
 	for _, m := range r.Metrics {
@@ -139,7 +139,7 @@ func quote(text string) string {
 
 // addValues adds the values of a metric: a line for each instance with values, and one for errors.
 func (p *writer) addValues(keyword, name string, d pdu.InDom, values []*derived.Vector) {
-	one := func(target string, word func(v *derived.Vector) string) {
+	addSeries := func(target string, word func(v *derived.Vector) string) {
 		words := make([]string, len(values))
 		for i, v := range values {
 			words[i] = word(v)
@@ -147,27 +147,27 @@ func (p *writer) addValues(keyword, name string, d pdu.InDom, values []*derived.
 		p.addLine(keyword+target, compact(words))
 	}
 	if d == pdu.NoInDom {
-		one(name, func(v *derived.Vector) string { return recordedText(v, 0) })
+		addSeries(name, func(v *derived.Vector) string { return recordedText(v, 0) })
 		return
 	}
 	written := false
 	for _, instance := range p.names[d] {
-		at := func(v *derived.Vector) int {
+		index := func(v *derived.Vector) int {
 			if v.Code < 0 || v.Insts == nil {
 				return -1
 			}
 			return v.Insts.Index(instance.ID)
 		}
-		if slices.ContainsFunc(values, func(v *derived.Vector) bool { return at(v) >= 0 }) {
+		if slices.ContainsFunc(values, func(v *derived.Vector) bool { return index(v) >= 0 }) {
 			written = true
-			one(name+"["+strings.NewReplacer(`\`, `\\`, `]`, `\]`).Replace(instance.Name)+"]",
+			addSeries(name+"["+strings.NewReplacer(`\`, `\\`, `]`, `\]`).Replace(instance.Name)+"]",
 				func(v *derived.Vector) string {
-					return recordedText(v, at(v))
+					return recordedText(v, index(v))
 				})
 		}
 	}
 	if !written || slices.ContainsFunc(values, func(v *derived.Vector) bool { return v.Code < 0 }) {
-		one(name, func(v *derived.Vector) string { return valueText(v, -1) })
+		addSeries(name, func(v *derived.Vector) string { return valueText(v, -1) })
 	}
 }
 
