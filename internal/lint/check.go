@@ -61,7 +61,8 @@ func Check(defs []*derived.Definition, o Options) []Warning {
 	l := &linter{
 		Options: o, byName: make(map[string]*derived.Definition, len(defs)),
 		origins:      map[*derived.Node]origin{},
-		zeroWhenIdle: map[string]bool{}, shapeNumbers: map[shape]int{}, shapes: map[syntax.Expr]int{}, firstByShape: map[int]*derived.Definition{},
+		zeroWhenIdle: map[string]bool{}, shapeNumbers: map[shape]int{}, shapes: map[syntax.Expr]int{},
+		firstByShape: map[int]*derived.Definition{},
 	}
 	for _, d := range defs {
 		l.byName[d.Name] = d
@@ -87,7 +88,8 @@ func Check(defs []*derived.Definition, o Options) []Warning {
 	return l.warnings
 }
 
-// linter checks definitions, one after the other.
+// linter checks definitions, one after the other. It keeps what it has found of their parts: definitions use each
+// other, and would be searched again and again.
 type linter struct {
 	Options
 	byName       map[string]*derived.Definition
@@ -105,13 +107,14 @@ type linter struct {
 	visited      int                  // parts that contains has visited
 }
 
-// maxVisited is the number of parts that contains visits for all definitions.
+// maxVisited is the number of parts that contains visits for all definitions. It limits the time of a check.
 const maxVisited = 10_000_000
 
-// maxWarnings is the largest number of warnings about one definition.
+// maxWarnings is the largest number of warnings about one definition, which may be generated.
 const maxWarnings = 20
 
-// warn adds a warning, unless the same place already has one with this code.
+// warn adds a warning, unless the same place already has one with this code: some mistakes are visible in the text and
+// in the metadata.
 func (l *linter) warn(code Code, offset int, message string) {
 	l.addWarning(Warning{Definition: l.current, Code: code, Offset: offset, Message: message})
 }
@@ -180,12 +183,14 @@ func (l *linter) textAfter(e syntax.Expr) int {
 	return blank.Skip(l.current.Text, e.Span().End)
 }
 
+// checkUnary warns of ! before an expression with operators: it takes all of it, unlike in other languages.
 func (l *linter) checkUnary(e *syntax.Unary) {
 	if _, ok := e.X.(*syntax.Binary); ok && e.Op == syntax.Not {
 		l.warn(NotPrecedence, start(e), "! takes all of "+clip(e.X)+": put its operand in parentheses")
 	}
 }
 
+// checkBinary warns of operators that group in an unexpected way, and of results that cannot change.
 func (l *linter) checkBinary(e *syntax.Binary) {
 	left, _ := e.X.(*syntax.Binary)
 	switch {
@@ -224,6 +229,8 @@ func joinsGuards(e *syntax.Binary) bool {
 
 func (l *linter) equal(x, y syntax.Expr) bool { return l.shapeNumber(x) == l.shapeNumber(y) }
 
+// checkTernary warns of ?: inside the condition of another, of a condition that never changes, and of defined() that
+// does not guard.
 func (l *linter) checkTernary(e *syntax.Ternary) {
 	if _, ok := e.Guard.(*syntax.Ternary); ok {
 		l.warn(NestedTernary, l.textAfter(e.Guard), "everything to the left of this ? is its condition, because ?: "+
@@ -290,7 +297,8 @@ func impliedArgs(e syntax.Expr, truth, exist bool) []*syntax.Name {
 	return nil
 }
 
-// uses reports whether an expression, or a definition that it uses, has an operand with a wanted name.
+// uses reports whether an expression, or a definition that it uses, has an operand with a wanted name. A guard is often
+// in a definition of its own.
 func (l *linter) uses(e syntax.Expr, wanted func(name string) bool) bool {
 	return l.contains(e, map[string]bool{}, func(x syntax.Expr) bool {
 		name, ok := x.(*syntax.Name)
@@ -327,11 +335,11 @@ func (l *linter) checkCall(e *syntax.Call) {
 		l.checkNonCounter(e, "the result of "+syntax.Unparen(x).(*syntax.Call).Func.String()+"()")
 	}
 	if syntax.Is(e, syntax.Count, syntax.CountSample) && e.X() != nil && l.isCondition(e.X()) {
-		of, adds := "instances", syntax.Sum
+		noun, adds := "instances", syntax.Sum
 		if e.Func == syntax.CountSample {
-			of, adds = "samples", syntax.SumSample
+			noun, adds = "samples", syntax.SumSample
 		}
-		l.warn(CountOfTruths, start(e), e.Func.String()+"() counts all "+of+", also those where "+clip(e.X())+
+		l.warn(CountOfTruths, start(e), e.Func.String()+"() counts all "+noun+", also those where "+clip(e.X())+
 			" is false: use "+adds.String()+"()")
 	}
 }
@@ -368,7 +376,8 @@ func (l *linter) checkNonCounter(e *syntax.Call, operand string) {
 	}
 }
 
-// checkNames warns of operands that do not exist.
+// checkNames warns of operands that do not exist. bound means that the definition is served without them, which
+// defined() makes possible. In other definitions an absent operand is an error already.
 func (l *linter) checkNames(d *derived.Definition, bound bool) {
 	seen := map[string]bool{}
 	syntax.Walk(d.Expr, func(e syntax.Expr) bool {
@@ -392,7 +401,8 @@ func (l *linter) checkNames(d *derived.Definition, bound bool) {
 	})
 }
 
-// exists reports whether the collector has a metric. If that is not known, it returns true.
+// exists reports whether the collector has a metric. If that is not known, as without an answer of its agent, it
+// returns true: there is no reason for a warning.
 func (l *linter) exists(name string) bool {
 	_, err := l.Catalog.Desc(name)
 	return !errors.Is(err, pdu.ErrName) && !errors.Is(err, pdu.ErrNonLeaf)

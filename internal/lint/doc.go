@@ -7,6 +7,9 @@
 //	                      ▲
 //	                 Catalog, Host   optional
 //
+// A check is for mistakes that people make, not for style: a warning that is mostly wrong teaches them to ignore all.
+// So what is not known, as an instance without an answer of pmcd, is never warned of.
+//
 // Every kind of warning has a [Code]. A code never changes, because people write codes into files to ignore warnings.
 // docs/linting.md explains each, with an example.
 package lint

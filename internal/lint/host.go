@@ -21,8 +21,8 @@ func (l *linter) checkDifference(e *syntax.Binary, n *derived.Node, path []deriv
 	}
 }
 
-// checkQuotient warns of a divisor that is 0 when nothing has changed, if the dividend is not: 0 / 0 is 0, which is most
-// often what is meant, but anything else divided by 0 is not finite.
+// checkQuotient warns of a divisor that is 0 when nothing has changed, if the dividend is not: 0 / 0 is 0, which is
+// most often meant, but anything else divided by 0 is not finite.
 func (l *linter) checkQuotient(e *syntax.Binary, path []derived.Line) {
 	if isZero(e.X) || !l.isZeroWhenIdle(e.Y) || !reachesResult(path) || l.guarded(e.Y, path) ||
 		l.contains(e.X, map[string]bool{}, func(e syntax.Expr) bool { return syntax.Is(e, syntax.Delta, syntax.Rate) }) {
@@ -35,7 +35,7 @@ func (l *linter) checkQuotient(e *syntax.Binary, path []derived.Line) {
 // promRange is a time in brackets, as PromQL has it.
 var promRange = regexp.MustCompile(`^[0-9]+(s|m|h|d)$`)
 
-// checkSelected warns of an instance that does not exist.
+// checkSelected warns of an instance that does not exist. Most often it is in quotes, or is a time as in PromQL.
 func (l *linter) checkSelected(e *syntax.Select, kids []*derived.Node) {
 	window := windowHint(e.Instance, kids)
 	if singular(kids) {
@@ -74,7 +74,8 @@ func windowHint(instance string, kids []*derived.Node) string {
 	return "a window is an operand, as in avg_sample(" + x + `, "` + instance + `")`
 }
 
-// checkMatched warns of a pattern that selects no instance.
+// checkMatched warns of a pattern that selects no instance. Most often it is for the whole name, and matchinst()
+// compares only the part before the first blank.
 func (l *linter) checkMatched(e *syntax.Call, kids []*derived.Node) {
 	literal, operand := e.Literal(), clip(e.X())
 	if singular(kids) {
@@ -136,7 +137,8 @@ func (l *linter) instances(kids []*derived.Node) []string {
 	return l.Host.Instances(kids[0].InDom)
 }
 
-// guarded reports whether an expression is an operand of a condition on one of its metrics.
+// guarded reports whether an expression is an operand of a condition on one of its metrics: its author has thought of
+// the case.
 func (l *linter) guarded(e syntax.Expr, path []derived.Line) bool {
 	for _, above := range path[:len(path)-1] {
 		ternary, ok := above.Expr.(*syntax.Ternary)
@@ -147,21 +149,21 @@ func (l *linter) guarded(e syntax.Expr, path []derived.Line) bool {
 	return false
 }
 
-// related reports whether two expressions use metrics of the same subtree.
+// related reports whether two expressions use metrics of the same subtree, such as a whole and its parts.
 func (l *linter) related(x, y syntax.Expr) bool {
 	return l.shareMetric(x, y, func(metric string) string { root, _, _ := strings.Cut(metric, "."); return root })
 }
 
-// shareMetric reports whether two expressions use metrics for which of returns the same.
-func (l *linter) shareMetric(x, y syntax.Expr, of func(metric string) string) bool {
+// shareMetric reports whether two expressions use metrics with the same key.
+func (l *linter) shareMetric(x, y syntax.Expr, key func(metric string) string) bool {
 	known := map[string]bool{}
 	l.uses(x, func(name string) bool {
 		if l.byName[name] == nil {
-			known[of(name)] = true
+			known[key(name)] = true
 		}
 		return false
 	})
-	return l.uses(y, func(name string) bool { return l.byName[name] == nil && known[of(name)] })
+	return l.uses(y, func(name string) bool { return l.byName[name] == nil && known[key(name)] })
 }
 
 // reachesResult reports whether an infinite value of the last line makes the whole metric infinite. It does not where
@@ -191,7 +193,7 @@ func reachesResult(path []derived.Line) bool {
 	return true
 }
 
-// isZeroWhenIdle reports whether an expression is 0 while its counters do not change.
+// isZeroWhenIdle reports whether an expression is 0 while its counters do not change, as on a host without work.
 func (l *linter) isZeroWhenIdle(e syntax.Expr) bool {
 	switch e := syntax.Unparen(e).(type) {
 	case *syntax.Name:

@@ -11,7 +11,7 @@ import (
 )
 
 // origin says from what the value of an expression comes: by sums, factors, choices, and functions that keep the kind
-// of a value.
+// of a value. Types and units do not tell a share from a ratio, or an age from a duration.
 type origin struct {
 	number   bool         // the value is factor
 	share    bool         // a rate of a time, multiplied by factor
@@ -83,7 +83,8 @@ func originOf(n *derived.Node, kids []origin) origin {
 	return origin{}
 }
 
-// combine returns the origin of the result of an operator.
+// combine returns the origin of the result of an operator. A product with a number keeps the kind of the other operand,
+// and a quotient that of its dividend; of two shares, or of two changes, it is a ratio and neither.
 func combine(n *derived.Node, op syntax.Op, x, y origin) origin {
 	o := x.or(y)
 	if op == syntax.Sub && x.since && y.since {
@@ -132,12 +133,14 @@ func originOfCall(n *derived.Node, e *syntax.Call, kids []origin) origin {
 		for _, k := range kids[1:] {
 			o = o.or(k)
 		}
-	case x.Sem == pdu.SemCounter && x.InDom != pdu.NoInDom && syntax.Is(e, syntax.Sum, syntax.Avg, syntax.Max, syntax.Min):
+	case x.Sem == pdu.SemCounter && x.InDom != pdu.NoInDom &&
+		syntax.Is(e, syntax.Sum, syntax.Avg, syntax.Max, syntax.Min):
 		o.total = e
 	}
 	return o
 }
 
+// isChange reports whether a function computes a change from two or more samples.
 func isChange(e *syntax.Call) bool {
 	return syntax.Is(e, syntax.Delta, syntax.Rate, syntax.SlopeSample)
 }
@@ -221,10 +224,11 @@ func (l *linter) checkOrigins(line derived.Line, path []derived.Line) {
 	}
 }
 
-// checkShare warns of a product, or a rate of one, that is a share divided by a power of ten.
-func (l *linter) checkShare(at int, path []derived.Line) {
+// checkShare warns of a product, or a rate of one, that is a share divided by a power of ten. By other numbers, such as
+// that of CPUs, shares are divided with good reason.
+func (l *linter) checkShare(offset int, path []derived.Line) {
 	if l.origin(path[len(path)-1].Node).isDivided() && !isFactor(path) {
-		l.warn(DividedShare, at, "the rate of a time is a share, 1 for a second in each second, in whatever unit the "+
+		l.warn(DividedShare, offset, "the rate of a time is a share, 1 for a second in each second, in whatever unit the "+
 			"time is: do not divide it, or multiply by 100 for percent")
 	}
 }
@@ -234,7 +238,8 @@ func isProduct(e syntax.Expr) bool {
 	return ok && (b.Op == syntax.Mul || b.Op == syntax.Div)
 }
 
-// isFactor reports whether the last line is a factor or a dividend of the line above.
+// isFactor reports whether the last line is a factor or a dividend of the line above, where the whole product is
+// judged.
 func isFactor(path []derived.Line) bool {
 	if len(path) < 2 {
 		return false
@@ -244,12 +249,12 @@ func isFactor(path []derived.Line) bool {
 }
 
 // checkPaired warns of operands that have no instance in common, as their values are paired by instance.
-func (l *linter) checkPaired(at int, nodes []*derived.Node, kids []origin) {
+func (l *linter) checkPaired(offset int, nodes []*derived.Node, kids []origin) {
 	first := slices.IndexFunc(kids, func(o origin) bool { return o.instance != "" })
 	for i := range kids {
 		if first >= 0 && nodes[i].InDom == nodes[first].InDom && areDifferent(kids[first].instance, kids[i].instance) {
 			x, y := kids[first].instance, kids[i].instance
-			l.warn(DifferentInstances, at, "one operand has only a value for "+short(x)+", another one only for "+
+			l.warn(DifferentInstances, offset, "one operand has only a value for "+short(x)+", another one only for "+
 				short(y)+": values of different instances are never paired. Use scalar(x["+short(x)+"]) and scalar(x["+
 				short(y)+"])")
 		}

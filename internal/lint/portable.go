@@ -18,13 +18,14 @@ func Understood(s syntax.Support) string {
 	return "no libpcp supports it: clients that compute the definition themselves refuse it"
 }
 
-// checkPortable warns of syntax and units that libpcp does not support.
+// checkPortable warns of syntax and units that libpcp does not support: clients that load the file compute the
+// definition themselves, and refuse it.
 func (l *linter) checkPortable(d *derived.Definition) {
 	if l.Portable == nil {
 		return
 	}
-	syntax.Unportable(d.Expr, d.Text, func(at syntax.Span, what string, s syntax.Support) {
-		l.warnPortable(at.Start, what, s)
+	syntax.Unportable(d.Expr, d.Text, func(span syntax.Span, part string, s syntax.Support) {
+		l.warnPortable(span.Start, part, s)
 	})
 	syntax.Walk(d.Expr, func(e syntax.Expr) bool {
 		switch e := e.(type) {
@@ -46,6 +47,7 @@ func (l *linter) checkPortable(d *derived.Definition) {
 	})
 }
 
+// checkExtraUnits warns of units that libpcp has only since PCP 7.2.
 func (l *linter) checkExtraUnits(e syntax.Expr, text string) {
 	if units, _, err := pdu.ParseUnits(text); err == nil && units.Extra != pdu.ExtraNone {
 		l.warnPortable(start(e), "the unit "+units.String(), syntax.PCP7)
@@ -53,8 +55,8 @@ func (l *linter) checkExtraUnits(e syntax.Expr, text string) {
 }
 
 // warnPortable warns of a part that needs support s, if Options.Portable asks for more.
-func (l *linter) warnPortable(at int, what string, s syntax.Support) {
+func (l *linter) warnPortable(offset int, part string, s syntax.Support) {
 	if l.Portable != nil && s > l.Portable(l.current) {
-		l.warn(NotPortable, at, what+": "+Understood(s))
+		l.warn(NotPortable, offset, part+": "+Understood(s))
 	}
 }

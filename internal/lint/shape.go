@@ -52,19 +52,19 @@ func (l *linter) shape(e syntax.Expr) shape {
 	case *syntax.Ternary:
 		return shape{"?:", l.shapeNumber(e.Guard), l.shapeNumber(e.Then), l.shapeNumber(e.Else)}
 	case *syntax.Call:
-		var what strings.Builder
-		what.WriteString(e.Func.String())
+		var label strings.Builder
+		label.WriteString(e.Func.String())
 		for i, arg := range e.Args {
 			if k := e.Kind(i); k == syntax.Operand || k == syntax.MetricName {
-				what.WriteString(" #" + strconv.Itoa(l.shapeNumber(arg)))
+				label.WriteString(" #" + strconv.Itoa(l.shapeNumber(arg)))
 			} else {
-				what.WriteString(" " + arg.String())
+				label.WriteString(" " + arg.String())
 			}
 		}
 		if e.By != nil {
-			what.WriteString(" " + e.By.String())
+			label.WriteString(" " + e.By.String())
 		}
-		return shape{label: what.String()}
+		return shape{label: label.String()}
 	case *syntax.Select:
 		return shape{label: "[" + e.Instance, x: l.shapeNumber(e.X)}
 	}

@@ -18,6 +18,7 @@ func (l *linter) isConstant(e syntax.Expr) bool {
 	return known
 }
 
+// hasConstantParts reports the same from the operands. The metadata of a metric differ between hosts, too.
 func (l *linter) hasConstantParts(e syntax.Expr) bool {
 	switch e := e.(type) {
 	case *syntax.Name:
@@ -71,7 +72,7 @@ func (l *linter) checkPercentile(e *syntax.Call) {
 // clip returns an expression for a message, cut if it is long.
 func clip(e syntax.Expr) string { return short(e.String()) }
 
-// short returns a text for a message, cut if it is long.
+// short returns a text for a message, cut if it is long: an expression may fill a page.
 func short(text string) string {
 	const most = 40 // characters
 	if utf8.RuneCountInString(text) <= most {

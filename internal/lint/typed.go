@@ -8,7 +8,8 @@ import (
 	"pmdaderived/pdu"
 )
 
-// checkMetric checks a definition that is bound to the collector's metrics.
+// checkMetric checks a definition that is bound to the collector's metrics: the text does not tell types, semantics and
+// units. It visits the definition's own lines; those of definitions that it uses are checked there.
 func (l *linter) checkMetric(m *derived.Metric) {
 	l.checkNames(m.Definition, m.Err == nil)
 	if l.exists(m.Name) {
@@ -21,7 +22,7 @@ func (l *linter) checkMetric(m *derived.Metric) {
 		if line.Depth > 0 {
 			l.checkConversion(path[line.Depth-1], line)
 		}
-		if line.Name != "" {
+		if line.Name != "" { // another definition
 			continue
 		}
 		if line.Fitted {
@@ -46,7 +47,8 @@ func (l *linter) checkMetric(m *derived.Metric) {
 	}
 }
 
-// checkFunction checks the operand of a function.
+// checkFunction checks the operand of a function. An aggregate of counters jumps when an instance comes or goes, so a
+// change of it is no change of the counters.
 func (l *linter) checkFunction(e *syntax.Call, kids []*derived.Node) {
 	switch e.Func {
 	case syntax.Match:
@@ -69,14 +71,15 @@ func (l *linter) checkFunction(e *syntax.Call, kids []*derived.Node) {
 	}
 }
 
-// checkFitted warns of a number that got its metadata from the other operand.
+// checkFitted warns of a number that got its metadata from the other operand, as in x ? 1 : mem.free: libpcp refuses
+// it.
 func (l *linter) checkFitted(above syntax.Expr, line derived.Line) {
 	if _, ok := above.(*syntax.Ternary); ok { // there is a warning about any other operator already
 		l.warnPortable(start(line.Expr), "a number beside metadata in ?: without mkconst()", syntax.Nowhere)
 	}
 }
 
-// checkComparison checks the operands of a comparison.
+// checkComparison checks the operands of a comparison: their units, and whether an unsigned value can be below 0.
 func (l *linter) checkComparison(e *syntax.Binary, kids []*derived.Node) {
 	if len(kids) != 2 {
 		return
@@ -111,6 +114,7 @@ func (l *linter) isBareNumber(e syntax.Expr, n *derived.Node) bool {
 	return n.Units.Dimensionless() && l.isConstant(e)
 }
 
+// countOrNone reports whether units are a count, or none, which people write for the same.
 func countOrNone(u pdu.Units) bool {
 	return u.Dimensionless() || u.SameDimension(pdu.Units{Count: 1})
 }
@@ -119,7 +123,7 @@ func unsigned(n *derived.Node) bool { return n.Type == pdu.TypeU32 || n.Type == 
 
 func units(n *derived.Node) string { return cmp.Or(n.Units.String(), "a plain number") }
 
-// checkConversion warns of a conversion that rounds.
+// checkConversion warns of a conversion that rounds: rescale() keeps the type, which nobody expects of 7.9 Gbyte.
 func (l *linter) checkConversion(above, line derived.Line) {
 	f := line.Conversion
 	if !syntax.Is(above.Expr, syntax.Rescale) || f.Divisor <= f.Multiplier && line.Offset == 0 {
