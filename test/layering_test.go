@@ -134,7 +134,7 @@ var layers = map[string]layer{
 		never: "os os/exec os/signal net/http log log/slog",
 	},
 	"internal/command": {
-		ours: "config derived derived/syntax internal/agent internal/identity internal/operand internal/served " +
+		ours: "config derived derived/syntax internal/agent internal/freshness internal/identity internal/operand internal/served " +
 			"internal/collector internal/commandline internal/definitions internal/lint internal/plural internal/printable internal/replay internal/session " +
 			"internal/timewindow internal/unittest internal/window pdu",
 		modules: parsing, never: "os/exec net net/http log log/slog",

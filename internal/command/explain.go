@@ -14,6 +14,7 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/internal/collector"
 	"pmdaderived/internal/commandline"
+	"pmdaderived/internal/freshness"
 	"pmdaderived/internal/plural"
 	"pmdaderived/internal/printable"
 	"pmdaderived/pdu"
@@ -125,7 +126,8 @@ func (e *explanation) showTree(m *derived.Metric) {
 	}
 	printTable(e.stdout, rows)
 	if n := m.Needs().History; n > 0 {
-		fmt.Fprintf(e.stdout, "\nA value needs %s before it.\n", plural.Of(n, "sample"))
+		fmt.Fprintf(e.stdout, "\nA value needs %s before it. With nobody looking, the agent asks %s in --interval.\n",
+			plural.Of(n, "sample"), plural.Of(freshness.PerInterval, "time"))
 	}
 }
 
