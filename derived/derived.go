@@ -91,6 +91,7 @@ func Reduce(f syntax.Func, t pdu.Type, numbers []uint64, n float64) uint64 {
 // Groups of instances, as in sum(x) by (KEY); see package group.
 type (
 	Groups      = group.Groups
+	GroupHolder = group.Holder
 	Group       = group.Group
 	GroupDomain = group.Domain
 )

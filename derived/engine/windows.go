@@ -144,9 +144,9 @@ func (s *Set) Key(w *Window) string {
 type Results struct {
 	Values []*column.Vector // of each of [Set.Windows]
 
-	// Names has the names of groups by their numbers in Values, for domains of groups whose numbers differ from those
-	// of the evaluation. Without an entry they are the same.
-	Names map[pdu.InDom]*column.NameTable
+	// Names has, for each of Values that has groups, their names by the numbers there. Nil: they have the numbers of the
+	// evaluation.
+	Names []*column.NameTable
 }
 
 // SetResults gives e the results of windows. It is called after a Reset, and before the Value of any metric that needs
@@ -177,7 +177,7 @@ func (e *Evaluation) windowValues(s *step, at *result) *column.Vector {
 		return v
 	}
 	d, groups := w.Desc.InDom, e.groupNumbers()
-	names := e.windows.Names[d]
+	names := e.windows.Names[s.entry]
 	if names == nil {
 		names = groups.Table(d)
 	}

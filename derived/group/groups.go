@@ -32,8 +32,8 @@ const (
 	// maxGroups is the number of groups of a domain above which those that are not listed are forgotten.
 	maxGroups = 10_000
 
-	// maxListed is the number of groups of a domain above which all but those of the newest sample are forgotten. A key
-	// that is different in each sample reaches it.
+	// maxListed is the number of groups of a domain above which all but those of the newest sample and those that are
+	// held are forgotten. A key that is different in each sample reaches it. Above it, TooMany asks to hold none.
 	maxListed = 50_000
 
 	sweepInterval = 10 * 60
@@ -47,13 +47,28 @@ const (
 //	numbered      its first use                 it is forgotten
 //	listed        a use in an evaluation        two minutes after the last use
 //	forgotten     an hour later; or its domain has too many groups (maxGroups, maxListed), and all
-//	              others were used later
+//	              others were used later or are held
+//
+// A group that a Holder holds is in use, however long ago an evaluation used it: it is not forgotten.
 //
 // A number is a hash of the name. So a forgotten group gets its number again, unless another name with that hash was
 // first.
 type Groups struct {
 	domains map[pdu.InDom]*domainGroups
+	holders map[Holder]bool
 	now     int64 // seconds since 1970, set by SetTime
+}
+
+// Holder keeps values of groups by their numbers, from evaluations that share the Groups.
+type Holder interface {
+	// HeldGroups returns the groups of a domain of which it has values.
+	HeldGroups(d pdu.InDom) []*column.InstSet
+}
+
+// Hold makes a holder known, in place of a former one, which holds nothing any more.
+func (g *Groups) Hold(by, former Holder) {
+	delete(g.holders, former)
+	g.holders[by] = true
 }
 
 // Group is a group and its number.
@@ -64,7 +79,9 @@ type Group struct {
 }
 
 // NewGroups returns Groups without a group.
-func NewGroups() *Groups { return &Groups{domains: make(map[pdu.InDom]*domainGroups)} }
+func NewGroups() *Groups {
+	return &Groups{domains: make(map[pdu.InDom]*domainGroups), holders: make(map[Holder]bool)}
+}
 
 // Restore adds groups with their numbers. A group whose name or number g has already is ignored.
 func (g *Groups) Restore(all iter.Seq[Group]) {
@@ -107,7 +124,7 @@ type domainGroups struct {
 	table     *column.NameTable // of all groups; nil: to be made
 	sorted    []*group          // all groups by name; nil: to be made
 	recent    []*Grouping       // the groupings that it remembers, the last used first
-	rounds    uint32            // the number of groupings made so far
+	rounds    uint32            // the number of groupings made so far, and of searches for held groups
 	forgotten uint32            // how often a group was forgotten: groupings from before are invalid
 	limit     int               // the number of groups above which forgetExcess is called
 	lastSweep int64
@@ -119,7 +136,7 @@ type group struct {
 	inst pdu.Inst
 	seen int64 // s, the last use; a use by a remembered grouping is only in Grouping.used: see updateSeen
 
-	round uint32 // the last grouping, by its round, that it has a member in
+	round uint32 // the last grouping, by its round, that it has a member in; or the last search for held groups that found it
 	index int32  // among the groups of that grouping
 }
 
@@ -156,21 +173,37 @@ func (n *domainGroups) resetTimes() {
 	}
 }
 
-// forgetUnused forgets the groups that were last used before keptTime.
+// markHeld sets the round of the groups that holders hold to a new one.
+func (n *domainGroups) markHeld() {
+	n.rounds++
+	for by := range n.all.holders {
+		for _, held := range by.HeldGroups(n.inDom) {
+			for _, id := range held.IDs() {
+				if one := n.byInst[id]; one != nil {
+					one.round = n.rounds
+				}
+			}
+		}
+	}
+}
+
+// forgetUnused forgets the groups that were last used before keptTime and are not held.
 func (n *domainGroups) forgetUnused() {
 	n.lastSweep = n.all.now
 	n.updateSeen()
+	n.markHeld()
 	for _, one := range n.byName {
-		if n.all.now-one.seen > keptTime {
+		if n.all.now-one.seen > keptTime && one.round != n.rounds {
 			n.forget(one)
 		}
 	}
 }
 
-// forgetExcess forgets the groups with the oldest last use that are not listed. If there are more than maxListed
-// groups, it also forgets listed ones, but none of the newest sample.
+// forgetExcess forgets the groups with the oldest last use that are neither listed nor held. If there are more than
+// maxListed groups, it also forgets listed ones, but none of the newest sample.
 func (n *domainGroups) forgetExcess() {
 	n.updateSeen()
+	n.markHeld()
 	all := slices.SortedFunc(maps.Values(n.byName), func(x, y *group) int { return cmp.Compare(x.seen, y.seen) })
 	kept, since := maxGroups*3/4, n.all.now-listedTime
 	if len(all) >= maxListed {
@@ -180,9 +213,20 @@ func (n *domainGroups) forgetExcess() {
 		if one.seen >= since {
 			break
 		}
-		n.forget(one)
+		if one.round != n.rounds {
+			n.forget(one)
+		}
 	}
 	n.limit = max(maxGroups, len(n.byName)*5/4)
+}
+
+// TooMany reports whether a domain has so many groups that a Holder must not go on to hold those of the past.
+func (g *Groups) TooMany(d pdu.InDom) bool {
+	n := g.domainGroups(d)
+	if len(n.byName) > maxListed {
+		n.forgetExcess()
+	}
+	return len(n.byName) > maxListed
 }
 
 // listed reports whether a sample with the group may still be served.

@@ -106,6 +106,65 @@ func TestGroupsAreForgotten(t *testing.T) {
 	assert.True(t, ok)
 }
 
+// holder holds some groups.
+type holder struct{ ids []pdu.Inst }
+
+func (h *holder) HeldGroups(d pdu.InDom) []*column.InstSet {
+	if d != kinds {
+		return nil
+	}
+	return []*column.InstSet{nil, column.NewInstSet(h.ids)}
+}
+
+// A group that is held is not forgotten, and no other name gets its number, however long ago it was used and however
+// many others there are. A holder in whose place there is another one holds nothing.
+func TestGroupsThatAreHeld(t *testing.T) {
+	g := newGrouper(t)
+	held := &holder{ids: g.at(when(0), "costarring")}
+	g.Hold(held, nil)
+	first := held.ids[0]
+	keys := make([]string, maxGroups)
+	for round := range int64(5) {
+		for i := range keys {
+			keys[i] = fmt.Sprint(round, " ", i)
+		}
+		g.at(when((round+1)*2*keptTime), keys...)
+		one, ok := g.Find(kinds, first, "")
+		require.True(t, ok)
+		require.Equal(t, "costarring", one.Name)
+	}
+	assert.NotContains(t, g.members(), "costarring", "it is not listed")
+	assert.Equal(t, []pdu.Inst{first + 1}, g.at(when(20*keptTime), "liquid"), "they have the same hash")
+
+	g.Hold(&holder{}, held)
+	g.at(when(21*keptTime), "x")
+	g.at(when(21*keptTime+sweepInterval), "x")
+	_, ok := g.Find(kinds, first, "")
+	assert.False(t, ok)
+}
+
+// Holders that hold every group of a key that changes all the time are told that these are too many. Once they hold
+// none, they may hold those of the present again.
+func TestTooManyGroupsAreHeld(t *testing.T) {
+	g := newGrouper(t)
+	held := &holder{}
+	g.Hold(held, nil)
+	keys, told := make([]string, maxListed/10), 0
+	for s := range int64(40) {
+		for i := range keys {
+			keys[i] = fmt.Sprint(s, " ", i)
+		}
+		held.ids = append(held.ids, g.at(when(s), keys...)...)
+		require.LessOrEqual(t, len(g.domainGroups(kinds).byName), maxListed+2*len(keys))
+		if g.TooMany(kinds) {
+			held.ids = nil
+			told++
+			require.False(t, g.TooMany(kinds))
+		}
+	}
+	assert.Positive(t, told)
+}
+
 // No group loses its number because the clock was set, or because no client has fetched for long.
 func TestGroupsSurviveAClockThatIsSet(t *testing.T) {
 	g := newGrouper(t)

@@ -26,6 +26,7 @@
 //	a tick fails, or is missing      none: the window ends at the last tick that did not
 //	an instance is missing           it is not in the result; in a domain of groups it is, as long as it is in the window;
 //	                                 in a latch it loses its state
+//	a group has a value in it        the group keeps its number and name: Windows is a [derived.GroupHolder]
 //	an instance occurs twice         its first value counts
 //	a number is not finite, or 0/0   it does not count, but its instance is there
 //	the operand has no values        the window moves on, and has the values of earlier ticks

@@ -61,7 +61,7 @@ func (o *SingleClient) Read() *derived.Results {
 			c.tick = 0
 		}
 		r, _ := o.reader.Read(s, c, []uint32{uint32(i)}, time.Time{}, time.Time{})
-		s.Results.Values[i] = r.Values[i]
+		s.Results.Values[i], s.Results.Names[i] = r.Values[i], r.Names[i]
 	}
 	s.SetCursors(func(yield func(*Cursor) bool) {
 		for k := range o.cursors {

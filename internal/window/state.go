@@ -31,7 +31,7 @@ type State struct {
 func (ws *Windows) State(tick int64, before *State) *State {
 	n := len(ws.windows)
 	s := &State{
-		Results: &derived.Results{Values: make([]*derived.Vector, n), Names: make(map[pdu.InDom]*derived.NameTable)},
+		Results: &derived.Results{Values: make([]*derived.Vector, n), Names: make([]*derived.NameTable, n)},
 		windows: ws.set.Windows(), bytes: make([]int, n), tick: tick, firstTicks: ws.FirstTicks,
 	}
 	if before != nil && before.tick == tick {
@@ -42,11 +42,15 @@ func (ws *Windows) State(tick int64, before *State) *State {
 	for i := range ws.windows {
 		w := &ws.windows[i]
 		s.Results.Values[i], s.bytes[i] = w.result, w.bytes()
-		if s.readers[i] == nil && w.PerClient() {
-			s.views[i], s.readers[i] = w.view, w.readers
-		}
 		if w.Grouped {
-			s.Results.Names[w.Desc.InDom] = ws.groups.Table(w.Desc.InDom)
+			s.Results.Names[i] = ws.groups.Table(w.Desc.InDom)
+		}
+		switch {
+		case !w.PerClient():
+		case s.readers[i] == nil:
+			s.views[i], s.readers[i] = w.view, w.readers
+		default: // groups of these columns may have been forgotten since
+			s.Results.Names[i] = before.Results.Names[i]
 		}
 	}
 	return s
@@ -126,8 +130,9 @@ func (s *State) SetCursors(all iter.Seq[*Cursor], now time.Time) {
 type Cursor struct {
 	tick    int64 // the newest tick that the client has read
 	expires time.Time
-	windows []*Readers        // the per-client windows of the metric
-	values  []*derived.Vector // their results that the client has read last
+	windows []*Readers           // the per-client windows of the metric
+	values  []*derived.Vector    // their results that the client has read last
+	names   []*derived.NameTable // Results.Names of these
 }
 
 // Extend keeps the cursor of a client whose fetch had no values, so that its next fetch goes on from there.
@@ -142,8 +147,9 @@ func (c *Cursor) goesOn(s *State, perClient []uint32, now time.Time) bool {
 
 // again returns the result of a window without a new column: the previous one of this client. Two functions differ: a
 // sum has no value, as it would count twice, and a count is 0.
-func (c *Cursor) again(w *derived.Window, readers *Readers) *derived.Vector {
-	v := c.values[slices.Index(c.windows, readers)]
+func (c *Cursor) again(w *derived.Window, readers *Readers) (*derived.Vector, *derived.NameTable) {
+	at := slices.Index(c.windows, readers)
+	v := c.values[at]
 	switch {
 	case v.Code < 0:
 	case w.Func == syntax.SumSample:
@@ -151,7 +157,7 @@ func (c *Cursor) again(w *derived.Window, readers *Readers) *derived.Vector {
 	case w.Func == syntax.CountSample:
 		v = &derived.Vector{Type: v.Type, Insts: v.Insts, Bits: make([]uint64, len(v.Bits))}
 	}
-	return v
+	return v, c.names[at]
 }
 
 // Reader computes the results of per-client windows for clients. Clients that have read the same tick share them. It
@@ -192,9 +198,10 @@ func (r *Reader) Read(
 		after = c.tick
 	}
 	results = r.results(s, perClient, after, c)
-	c.windows, c.values = c.windows[:0], c.values[:0]
+	c.windows, c.values, c.names = c.windows[:0], c.values[:0], c.names[:0]
 	for _, i := range perClient {
-		c.windows, c.values = append(c.windows, s.readers[i]), append(c.values, results.Values[i])
+		c.windows = append(c.windows, s.readers[i])
+		c.values, c.names = append(c.values, results.Values[i]), append(c.names, results.Names[i])
 	}
 	c.tick, c.expires = max(after, s.tick), until
 	return results, isFirst
@@ -222,16 +229,16 @@ func (r *Reader) results(s *State, perClient []uint32, after int64, c *Cursor) *
 			continue
 		}
 		v, isShared := r.result(s, i, after)
-		if v == nil {
-			v = c.again(s.windows[i], s.readers[i])
+		if isShared {
+			shared.Values[i], results.Values[i] = v, v
+			continue
 		}
-		switch {
-		case isShared:
-			shared.Values[i] = v
-		case results == shared:
-			results = &derived.Results{Values: slices.Clone(shared.Values), Names: shared.Names}
+		if results == shared {
+			results = &derived.Results{Values: slices.Clone(shared.Values), Names: slices.Clone(shared.Names)}
 		}
-		results.Values[i] = v
+		if results.Values[i] = v; v == nil {
+			results.Values[i], results.Names[i] = c.again(s.windows[i], s.readers[i])
+		}
 	}
 	return results
 }

@@ -69,6 +69,14 @@ func (w *window) add(tick int64, v *derived.Vector, insts *derived.InstSet) {
 	w.values += len(w.columns[len(w.columns)-1].bits)
 }
 
+// instances returns the instances that the window has values of.
+func (w *window) instances() *derived.InstSet {
+	if w.Func == syntax.Latch {
+		return w.states.Insts
+	}
+	return allInstances(w.columns)
+}
+
 // orders returns the instances of v, and insts, in order.
 func (w *window) orders(v *derived.Vector, insts *derived.InstSet) (given, served *ordered) {
 	switch {

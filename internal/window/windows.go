@@ -89,6 +89,8 @@ func (ws *Windows) ForSet(set *derived.Set) *Windows {
 		}
 	}
 	next.within.Values = make([]*derived.Vector, len(next.windows))
+	next.within.Names = make([]*derived.NameTable, len(next.windows)) // none, as all windows have the same groups
+	ws.groups.Hold(next, ws)
 	if len(next.windows) > 0 {
 		next.eval = set.NewWindowEvaluation()
 		next.eval.SetGroups(ws.groups)
@@ -180,6 +182,9 @@ func (ws *Windows) dropUnneeded(w *window) {
 		excess -= len(w.columns[k].bits)
 		upTo = max(upTo, w.columns[k].tick)
 	}
+	if ws.tooManyGroups(w) {
+		upTo = w.newest
+	}
 	if w.drop(upTo); !w.hasTick() {
 		w.failed = &derived.Vector{Code: pdu.ErrTooBig, Why: tooManySince}
 	}
@@ -199,11 +204,24 @@ func (ws *Windows) evaluate(w *window) {
 	}
 }
 
+// HeldGroups implements [derived.GroupHolder].
+func (ws *Windows) HeldGroups(d pdu.InDom) (held []*derived.InstSet) {
+	for i := range ws.windows {
+		if w := &ws.windows[i]; w.Grouped && w.Desc.InDom == d {
+			held = append(held, w.instances())
+		}
+	}
+	return held
+}
+
+// tooManyGroups reports whether a window must not go on to keep values of groups of the past.
+func (ws *Windows) tooManyGroups(w *window) bool { return w.Grouped && ws.groups.TooMany(w.Desc.InDom) }
+
 // fits reports whether a window with a span may have some values at each tick. Else it loses all its columns.
 func (ws *Windows) fits(w *window, values int) bool {
 	ws.fullSize -= w.fullSize
 	w.fullSize = int(w.Span) * values
-	if w.tooLarge = ws.fullSize+w.fullSize > ws.MaxValues; w.tooLarge {
+	if w.tooLarge = ws.fullSize+w.fullSize > ws.MaxValues || ws.tooManyGroups(w); w.tooLarge {
 		w.fullSize = 0
 		w.drop(math.MaxInt64)
 		w.result = &derived.Vector{Code: pdu.ErrTooBig}

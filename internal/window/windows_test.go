@@ -1,6 +1,8 @@
 package window
 
 import (
+	"cmp"
+	"slices"
 	"testing"
 	"time"
 
@@ -60,10 +62,11 @@ func errOf(m *derived.Metric) error {
 type moment struct {
 	at     time.Time
 	values map[pdu.PMID]*derived.Vector
+	names  *derived.NameTable // nil: bins
 }
 
 func (m *moment) Time() time.Time                    { return m.at }
-func (m *moment) Names(pdu.InDom) *derived.NameTable { return bins }
+func (m *moment) Names(pdu.InDom) *derived.NameTable { return cmp.Or(m.names, bins) }
 func (m *moment) Members(pdu.InDom) *derived.InstSet { return nil }
 func (m *moment) Values(id pdu.PMID, _ *int32) *derived.Vector {
 	if v := m.values[id]; v != nil {
@@ -74,6 +77,9 @@ func (m *moment) Values(id pdu.PMID, _ *int32) *derived.Vector {
 
 var bins = derived.NewNameTable(map[pdu.Inst]string{1: "red", 2: "red", 3: "blue"}, nil)
 
+// named is a table of names.
+func named(names map[pdu.Inst]string) *derived.NameTable { return derived.NewNameTable(names, nil) }
+
 // windowsOf are the windows of a set.
 func windowsOf(set *derived.Set) *Windows {
 	return NewSingleClient(set, derived.NewGroups(), FirstTicks).Windows
@@ -81,7 +87,7 @@ func windowsOf(set *derived.Set) *Windows {
 
 // at is the sample of a second, with a load and a count.
 func at(second int64, load float64, count uint64) *moment {
-	return &moment{time.Unix(second, 0), map[pdu.PMID]*derived.Vector{
+	return &moment{at: time.Unix(second, 0), values: map[pdu.PMID]*derived.Vector{
 		loadID: doubles(nil, load), countID: {Type: pdu.TypeU64, Bits: []uint64{count}},
 	}}
 }
@@ -213,7 +219,7 @@ func TestGroupsOfWindows(t *testing.T) {
 	}))
 	sample := func(tick int64, values ...uint64) *moment {
 		ids := []pdu.Inst{1, 2, 3}[:len(values)]
-		return &moment{time.Unix(tick, 0), map[pdu.PMID]*derived.Vector{binID: {
+		return &moment{at: time.Unix(tick, 0), values: map[pdu.PMID]*derived.Vector{binID: {
 			Type:  pdu.Type32,
 			Insts: derived.NewInstSet(ids), Bits: values,
 		}}}
@@ -239,6 +245,65 @@ func TestGroupsOfWindows(t *testing.T) {
 	assert.Len(t, others.Members(m.Desc.InDom), 2, "who has them can ask for their names")
 	b, _ := ws.set.Lookup("b")
 	assert.Equal(t, []float64{1.75}, numbers(e.Value(b)))
+}
+
+// A group keeps its name and its number as long as a window has a value of it, however many hours these are, and though
+// another name has the same hash. A client of a window without a span gets its last value again after that.
+func TestWindowsHoldTheirGroups(t *testing.T) {
+	ws := windowsOf(newSet(t, map[string]string{
+		"a": `max_sample(sum(bin) by (/(.*)/), "10s")`, "b": "max_sample(sum(bin) by (/(.*)/))",
+	}))
+	const span, own = 0, 1
+	var s *moment
+	add := func(tick int64, value uint64, name string, windows ...int) *State {
+		s = binsAt(tick, []pdu.Inst{1}, value)
+		s.names = named(map[pdu.Inst]string{1: name})
+		ws.groups.SetTime(time.Unix(tick*3600, 0))
+		ws.BeginTick(tick, time.Time{}, own)
+		for _, i := range windows {
+			ws.Add(i, tick, s, true)
+		}
+		return ws.State(tick, nil)
+	}
+	client, reader := &Cursor{}, NewReader(1000)
+	read := func(state *State) map[string]uint64 {
+		r, _ := reader.Read(state, client, []uint32{own}, time.Time{}, time.Time{})
+		state.SetCursors(slices.Values([]*Cursor{client}), time.Time{})
+		return groupValues(t, ws, "b", s, r)
+	}
+	read(add(1, 1, "x", span, own))
+	add(2, 1000, "costarring", span, own)
+	for tick := int64(3); tick < 11; tick++ {
+		add(tick, 5, "liquid", span, own)
+	}
+	state := add(11, 5, "liquid", span, own)
+	both := map[string]uint64{"costarring": 1000, "liquid": 5}
+	assert.Equal(t, both, groupValues(t, ws, "a", s, state.Results))
+	assert.Equal(t, both, read(state))
+
+	add(12, 5, "x", span, own) // which clients do not get before it is complete
+	add(13, 5, "x", span)
+	_, known := ws.groups.Find(ws.windows[span].Desc.InDom, pdu.NoInst, "costarring")
+	require.False(t, known)
+	state = ws.State(11, state)
+	assert.Equal(t, both, groupValues(t, ws, "b", s, reader.First(state, []uint32{own})))
+	assert.Equal(t, both, read(state))
+}
+
+// groupValues computes a metric with groups by their names, for a client that numbers them in another way.
+func groupValues(t *testing.T, ws *Windows, metric string, s derived.Sample, r *derived.Results) map[string]uint64 {
+	t.Helper()
+	m, _ := ws.set.Lookup(metric)
+	e, others := ws.set.NewEvaluation(), derived.NewGroups()
+	e.SetGroups(others)
+	e.Reset(s)
+	e.SetResults(r)
+	all, v := map[string]uint64{}, e.Value(m)
+	for i, b := range v.Bits {
+		one, _ := others.Find(m.Desc.InDom, v.At(i), "")
+		all[one.Name] = b
+	}
+	return all
 }
 
 // A window takes the first sample in each of its intervals, whenever samples are taken.
