@@ -107,6 +107,9 @@ func (t *NameTable) Label(name string, id pdu.Inst) (string, bool) {
 	return value, ok
 }
 
+// Names returns the external names of all instances; read-only.
+func (t *NameTable) Names() map[pdu.Inst]string { return t.names }
+
 // Name returns the external name of an instance.
 func (t *NameTable) Name(id pdu.Inst) (string, bool) {
 	if t == nil {

@@ -17,7 +17,7 @@ type Needs struct {
 	HasDelta bool       // there is a delta() that is not within a rate(): the values of successive samples add up
 
 	// The other lists are about instance domains.
-	Names     []pdu.InDom // external names of the instances, for matchinst()
+	Names     []pdu.InDom // external names of the instances, for matchinst() and functions over time
 	Members   []pdu.InDom // list of instances, for constants over a domain
 	Selectors []Selector  // instances by their names, for x[name]
 	Labels    []Selector  // labels of instances, for by (label(NAME))

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -87,6 +88,9 @@ func (c *compiler) addWindow(e *syntax.Call, n *check.Node) int32 {
 	w.Desc.PMID = pdu.NoPMID
 	_, w.Grouped = c.set.groupDomains[n.InDom]
 	w.needs = c.collectNeeds(w.root, x)
+	if !w.Grouped && n.InDom != pdu.NoInDom { // to notice that a number has become another instance
+		w.needs.Names = distinct(append(w.needs.Names, n.InDom), cmp.Compare)
+	}
 	c.program.windows = append(c.program.windows, w)
 	return int32(len(c.program.windows) - 1)
 }

@@ -13,6 +13,7 @@ import (
 	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
+	"pmdaderived/pmda/pmapi/pmapitest"
 	"pmdaderived/pmda/pmdatest"
 )
 
@@ -145,6 +146,29 @@ func TestLatch(t *testing.T) {
 	assert.Equal(t, "1", b.value(1, 0, "x"))
 	b.serve(conf(`x = latch(instant(up.count) > 90, instant(up.count) < 70, "2s")`))
 	assert.Equal(t, "0", b.value(1, 0, "x"), "its conditions are other ones")
+}
+
+// Two instances exchange their numbers when their agent restarts: windows and latches of each begin anew once its name
+// is known, and others go on.
+func TestNumbersChangeHands(t *testing.T) {
+	u := newCollector(t)
+	h := start(t, u, conf(`peak = max_sample(up.bin, "1hour", "1s")`, `on = latch(up.bin == 30, 0)`)).bound()
+	peak, on := h.id("derived.peak"), h.id("derived.on")
+	are := func(what string, peaks, states []uint64) {
+		await.Until(t, what, func() bool {
+			sets := h.fetch(peak, on)
+			return slices.Equal(bitsOf(sets[0].Values), peaks) && slices.Equal(bitsOf(sets[1].Values), states)
+		})
+	}
+	low := uint64(uint32(0xffffffec)) // -20
+	are("the first values", []uint64{10, low, 30}, []uint64{0, 0, 1})
+	values := []pdu.Value{pdu.Int32Value(1, 1), pdu.Int32Value(2, -20), pdu.Int32Value(3, 3)}
+	u.tick(time.Second, map[pdu.PMID][]pdu.Value{binID: values})
+	u.Update(func() {
+		u.InDoms[binDom] = pmapitest.InDom{Instances: []pdu.Instance{{ID: 1, Name: "three"}, {ID: 2, Name: "two"}, {ID: 3, Name: "one"}}}
+	})
+	u.Announce(pdu.ChangeRestartAgent)
+	are("values of what the numbers stand for now", []uint64{1, low, 3}, []uint64{0, 0, 0})
 }
 
 // A reload leaves windows that it does not change as they are, also one whose sample is on its way.

@@ -288,6 +288,7 @@ func (s *Session) fetchSample(ctx context.Context, now time.Time) (*operand.Samp
 			return nil, err
 		}
 	}
+	s.windows.SetNames(s.names.Table)
 	return sample, nil
 }
 
@@ -302,12 +303,16 @@ func (s *Session) Time() time.Time {
 // Value computes a watched metric from the samples so far. The result is valid until the next Sample.
 func (s *Session) Value(m *derived.Metric) *derived.Vector { return s.eval.Value(m) }
 
-// InstanceName returns the name of an instance of a watched metric; ok is false if it is not known.
-func (s *Session) InstanceName(d pdu.InDom, id pdu.Inst) (string, bool) {
+// InstanceName returns the name of an instance of a watched metric; ok is false if it is not known. An instance that has
+// gone, and of which a function over time still has a value, has the name that it had.
+func (s *Session) InstanceName(d pdu.InDom, id pdu.Inst) (name string, ok bool) {
 	if s.isGroupDomain(d) {
 		return s.groups.Table(d).Name(id)
 	}
-	return s.names.Table(d).Name(id)
+	if name, ok = s.names.Table(d).Name(id); !ok {
+		name, ok = s.windows.InstanceName(d, id)
+	}
+	return name, ok
 }
 
 // Instances returns the instances of a domain that watched metrics need, with their names and labels.

@@ -276,6 +276,27 @@ func TestSessionOfWindows(t *testing.T) {
 	require.ErrorIs(t, s.Wait(ctx, time.Now().Add(time.Hour), nil), context.Canceled)
 }
 
+// An instance that has gone is shown with the name that it had until the next tick of a function over time.
+func TestNameOfAnInstanceThatHasGone(t *testing.T) {
+	c := newCollector(t)
+	s := newSession(t, c, `peak = max_sample(up.bin, "1hour", "1min")`)
+	start := time.Unix(1_000_020, 0)
+	require.NoError(t, s.Tick(t.Context(), start, nil, 0))
+	c.tick(2, pdu.Int32Value(1, 11), pdu.Int32Value(2, -21))
+	c.Update(func() {
+		c.InDoms[binDom] = pmapitest.InDom{Instances: []pdu.Instance{{ID: 1, Name: "one"}, {ID: 2, Name: "two"}}}
+	})
+	require.NoError(t, s.Sample(t.Context(), start.Add(30*time.Second)))
+	require.Equal(t, []uint64{10, 1<<32 - 20, 30}, s.bits(t, "peak"))
+	name, ok := s.InstanceName(binDom, 3)
+	assert.True(t, ok)
+	assert.Equal(t, "three", name)
+
+	require.NoError(t, s.Tick(t.Context(), start.Add(time.Minute), nil, 0))
+	require.NoError(t, s.Sample(t.Context(), start.Add(90*time.Second)))
+	assert.Equal(t, []uint64{11, 1<<32 - 20}, s.bits(t, "peak"))
+}
+
 // As in a unit test, a window has the first sample of each of its intervals, and no other ticks.
 func TestSessionThatTicksAtSamples(t *testing.T) {
 	c := newCollector(t)

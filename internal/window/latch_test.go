@@ -2,6 +2,7 @@ package window
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -85,8 +86,11 @@ func TestLatchWithoutValues(t *testing.T) {
 	assert.Equal(t, []uint64{1}, state("a").Bits, "the clock was set back")
 	ws.Expire(0, 1000)
 	assert.Equal(t, []uint64{1}, state("a").Bits)
-	ws = ws.ForSet(newSet(t, map[string]string{"a": "latch(load > 90, load < 70)", "c": "latch(load > 90, load < 71)"}))
+	ws = ws.ForSet(newSet(t, map[string]string{
+		"a": "latch(load > 90, load < 70)", "c": "latch(load > 90, load < 71)", "d": "latch(load > 90, load < 70)",
+	}))
 	assert.Equal(t, []uint64{1}, state("a").Bits, "another set with the same latch")
+	assert.Equal(t, []uint64{1}, state("d").Bits, "a new latch that is equal to one there is")
 	assert.Equal(t, []uint64{0}, state("c").Bits, "its condition is another one")
 	assert.Equal(t, 2, ws.Retained())
 }
@@ -124,6 +128,20 @@ func TestLatchOfDifferentInstances(t *testing.T) {
 		assert.Equal(t, []uint64{row.want}, v.Bits, "tick %d", tick)
 		assert.Equal(t, []pdu.Inst{1}, v.Insts.IDs())
 		assert.Equal(t, []uint64{0}, ws.value(t, "b", s).Bits)
+	}
+}
+
+// The instances of a latch are those of the first condition in their order, and then those that only the second has.
+func TestOrderOfInstancesOfLatch(t *testing.T) {
+	ws := windowsOf(newSet(t, map[string]string{
+		"a": "latch(matchinst(/red/, bin) > 0, bin < 0)", "b": "latch(bin > 0, matchinst(/red/, bin))",
+	}))
+	for tick, ids := range [][]pdu.Inst{{3, 1, 2}, {2, 3, 1}, {1, 2, 3}} {
+		s := binsAt(int64(tick), ids, 1, 1, 1)
+		ws.addAll(int64(tick), s)
+		red := slices.DeleteFunc(slices.Clone(ids), func(id pdu.Inst) bool { return id == 3 })
+		assert.Equal(t, append(red, 3), ws.value(t, "a", s).Insts.IDs())
+		assert.Equal(t, ids, ws.value(t, "b", s).Insts.IDs())
 	}
 }
 

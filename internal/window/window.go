@@ -16,6 +16,7 @@ type window struct {
 	history []derived.Sample // samples of ticks with values, newest first
 	latest  *ordered         // the instances of the newest column
 	single  *ordered         // the instance of a singular window; nil: it has a domain
+	names   instanceNames
 
 	newest   int64           // the newest tick; valid if hasTick
 	values   int             // number of values in columns, or of states

@@ -151,6 +151,10 @@ func (ws *Windows) Add(i int, tick int64, s derived.Sample, goesOn bool) bool {
 	}
 	insts := v.Insts.Union(ws.eval.Instances(w.Window))
 	v = v.OnlyFinite()
+	if w.Needs().History > 0 { // it has changes since the last tick
+		v = without(v, w.names.ended)
+	}
+	w.names.ended = nil
 	if w.Func == syntax.Latch {
 		w.addToLatch(tick, v, insts)
 		return true

@@ -52,6 +52,7 @@ func (r *Reloader) lookUpDue(ctx context.Context) {
 	}
 	if domains := r.metadata.Queue.TakeDue(time.Now(), r.neededInDoms); err == nil && len(domains) > 0 {
 		err = r.options.Upstream.LookUpInstances(ctx, r.neededInDoms, domains, r.metadata.Queue)
+		r.options.Sampler.Wake()
 	}
 	if err != nil { // without an error there may have been no request, which proves nothing
 		r.handleLookupResult(err)

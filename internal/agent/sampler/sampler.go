@@ -57,7 +57,7 @@ func (p *Published) Latest() *window.State {
 type Sampler struct {
 	options Options
 	sets    chan setRequest // from SwitchSet to Run
-	wakeup  chan struct{}   // has room for one: a client has fetched for the first time
+	wakeup  chan struct{}   // has room for one: see Wake
 
 	// These belong to the goroutine of Run.
 	windows   *window.Windows
@@ -140,7 +140,8 @@ func (s *Sampler) ApplySet(set *derived.Set, series []*upstream.Series, times []
 	return s.published
 }
 
-// Wake has Run call RunDue at once, because a client has begun to read per-client windows. It does not wait.
+// Wake has Run call RunDue at once, because a client has begun to read per-client windows, or instances have been
+// looked up. It does not wait.
 func (s *Sampler) Wake() { wait.Signal(s.wakeup) }
 
 // tickerOf finds the ticker of a window, or makes one. A new one goes on where the one of the former set was.
@@ -200,6 +201,8 @@ func (s *Sampler) RunDue(now time.Time) (next time.Time) {
 		}
 		changed = changed || added
 	}
+	// The samples come first: they may be older than the names.
+	changed = s.windows.SetNames(s.options.Names.Table) || changed
 	for _, t := range s.tickers {
 		s.publishIfComplete(t)
 		if at := t.nextEvent(); at.Before(next) {
@@ -207,7 +210,7 @@ func (s *Sampler) RunDue(now time.Time) (next time.Time) {
 		}
 	}
 	s.requestSamples(now)
-	if changed {
+	if changed && s.published != nil {
 		s.publish()
 	}
 	return next
