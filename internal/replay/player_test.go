@@ -258,6 +258,55 @@ func TestPlayLatchOfTwoTimers(t *testing.T) {
 	assert.Equal(t, []string{"02:00:00  y -", "02:01:00  y 1", "02:02:00  y 1"}, rows)
 }
 
+// Two instances exchange their numbers, and another one goes. What is held for a number ends with the record of the
+// other name, and an instance that has gone has its name until the next tick.
+func TestPlayNumbersChangeHands(t *testing.T) {
+	base := filepath.Join(t.TempDir(), "numbers")
+	w, err := writer.Create(base, writer.Label{Version: 3, PID: 1, Start: night, Host: "web1.example", TimeZone: "UTC"})
+	require.NoError(t, err)
+	d := pdu.NewInDom(60, 1)
+	desc := pdu.Desc{PMID: pdu.NewPMID(60, 0, 4), Type: pdu.TypeU32, InDom: d, Sem: pdu.SemInstant}
+	require.NoError(t, w.Metric(desc, "disk.dev.read"))
+	for n, r := range []struct {
+		names  []string
+		values []uint64
+	}{
+		{[]string{"sda", "sdb", "sdc"}, []uint64{10, 1, 2}},
+		{[]string{"sda", "sdb"}, []uint64{11, 2}},
+		{[]string{"sdb", "sda"}, []uint64{3, 12}},
+		{[]string{"sdb", "sda"}, []uint64{4, 11}},
+	} {
+		var instances []pdu.Instance
+		var ids []pdu.Inst
+		for i, name := range r.names {
+			instances, ids = append(instances, pdu.Instance{ID: pdu.Inst(i), Name: name}), append(ids, pdu.Inst(i))
+		}
+		require.NoError(t, w.InDom(at(n, 0), d, instances))
+		w.Values().Numbers(desc.PMID, desc.Type, ids, r.values)
+		require.NoError(t, w.Put(at(n, 0)))
+	}
+	require.NoError(t, w.Close())
+	a, err := archive.Open(base)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, a.Close()) })
+	source := NewSource(a)
+	var rows []string
+	p := NewPlayer(source, watching(t, source, `hour = max_sample(disk.dev.read, "1hour", "1min")`,
+		`on = latch(disk.dev.read > 9, 0, "1min")`, `two = max_sample(disk.dev.read, "1hour", "2min")`,
+		`up = sum_sample(delta(disk.dev.read), "1hour", "1min")`))
+	require.NoError(t, p.Play(t.Context(), Options{Start: night, End: at(3, 0)},
+		func(s *session.Session, at time.Time) error {
+			rows = append(rows, row(s, at))
+			return nil
+		}))
+	assert.Equal(t, []string{
+		"02:00:00  hour sda:10 sdb:1 sdc:2  on sda:1 sdb:0 sdc:0  two sda:10 sdb:1 sdc:2  up -",
+		"02:01:00  hour sda:11 sdb:2  on sda:1 sdb:0  two sda:10 sdb:1 sdc:2  up sda:1 sdb:1",
+		"02:02:00  hour sdb:3 sda:12  on sdb:0 sda:1  two sdb:3 sda:12  up -",
+		"02:03:00  hour sdb:4 sda:12  on sdb:0 sda:1  two sdb:3 sda:12  up sdb:1 sda:-1",
+	}, rows)
+}
+
 func TestPlayEnds(t *testing.T) {
 	source := NewSource(open(t))
 	p := NewPlayer(source, watching(t, source, "load = kernel.all.load"))

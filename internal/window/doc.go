@@ -27,6 +27,7 @@
 //	an instance is missing           it is not in the result; in a domain of groups it is, as long as it is in the window;
 //	                                 in a latch it loses its state
 //	a group has a value in it        the group keeps its number and name: Windows is a [derived.GroupHolder]
+//	a number gets another name       it is another instance: all that the window has of it ends (names.go)
 //	an instance occurs twice         its first value counts
 //	a number is not finite, or 0/0   it does not count, but its instance is there
 //	the operand has no values        the window moves on, and has the values of earlier ticks

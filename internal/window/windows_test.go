@@ -2,6 +2,7 @@ package window
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -288,6 +289,33 @@ func TestWindowsHoldTheirGroups(t *testing.T) {
 	state = ws.State(11, state)
 	assert.Equal(t, both, groupValues(t, ws, "b", s, reader.First(state, []uint32{own})))
 	assert.Equal(t, both, read(state))
+}
+
+// A key that is another one all the time makes too many groups: windows that have their values begin anew, with an
+// error that tells so, and go on.
+func TestWindowsOfTooManyGroups(t *testing.T) {
+	none := NewWindows(derived.NewGroups())
+	none.FirstTicks = FirstTicks
+	ws := none.ForSet(newSet(t, map[string]string{
+		"a": `sum_sample(sum(bin) by (/(.*)/), "1hour")`, "b": "max_sample(sum(bin) by (/(.*)/))",
+	}))
+	const each = 12_000
+	bits := slices.Repeat([]uint64{1}, each)
+	codes := []pdu.Code{}
+	for tick := range int64(6) {
+		names, ids := map[pdu.Inst]string{}, []pdu.Inst{}
+		for i := range pdu.Inst(each) {
+			names[i], ids = fmt.Sprint(tick, " ", i), append(ids, i)
+		}
+		s := binsAt(tick, ids, bits...)
+		s.names = named(names)
+		ws.groups.SetTime(s.at)
+		ws.BeginTick(tick, s.at, 1)
+		ws.addAll(tick, s)
+		codes = append(codes, ws.State(tick, nil).Results.Values[0].Code)
+		assert.Equal(t, codes[tick] < 0, ws.windows[1].failed != nil)
+	}
+	assert.Equal(t, []pdu.Code{0, 0, 0, 0, pdu.ErrTooBig, 0}, codes)
 }
 
 // groupValues computes a metric with groups by their names, for a client that numbers them in another way.

@@ -9,9 +9,9 @@
 // Published belongs to one set of definitions. It has one immutable state at a time, a window.State, which the Sampler
 // replaces when it has new results.
 //
-// Sampler.Run is one goroutine. It waits for the next tick, for samples, for a new set, or for the first fetch of a
-// client; then RunDue does what is due. The request loop waits for nothing: it loads the newest state, and windows learn
-// from an atomic pointer what the clients need (window.Readers).
+// Sampler.Run is one goroutine. It waits for the next tick, for samples, for a new set, for names of instances, or for
+// the first fetch of a client; then RunDue does what is due. The request loop waits for nothing: it loads the newest
+// state, and windows learn from an atomic pointer what the clients need (window.Readers).
 //
 // # Ticks
 //
