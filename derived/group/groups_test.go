@@ -150,7 +150,7 @@ func TestTooManyGroupsAreHeld(t *testing.T) {
 	held := &holder{}
 	g.Hold(held, nil)
 	keys, told := make([]string, maxListed/10), 0
-	for s := range int64(40) {
+	for s := range int64(12) {
 		for i := range keys {
 			keys[i] = fmt.Sprint(s, " ", i)
 		}

@@ -189,6 +189,45 @@ func TestRecordWithoutInstances(t *testing.T) {
 	assert.Len(t, times(t, made, idOf(t, made, "derived.free")), 3)
 }
 
+// A number that another group gets, hours after the first one, has the other name in the archive from then on.
+func TestRecordNumberOfAnotherGroup(t *testing.T) {
+	base := filepath.Join(t.TempDir(), "in")
+	w, err := writer.Create(base, writer.Label{Version: 3, Start: night, Host: "web1.example", TimeZone: "UTC"})
+	require.NoError(t, err)
+	require.NoError(t, w.Metric(readDesc, "disk.dev.read"))
+	for n, name := range []string{"costarring", "", "", "", "liquid"} { // two have the same hash
+		all, ids := []pdu.Instance{{ID: 9, Name: "stays"}}, []pdu.Inst{9}
+		if name != "" {
+			all, ids = append(all, pdu.Instance{ID: pdu.Inst(n), Name: name}), append(ids, pdu.Inst(n))
+		}
+		require.NoError(t, w.InDom(at(30*n, 0), readDesc.InDom, all))
+		w.Values().Numbers(readDesc.PMID, readDesc.Type, ids, make([]uint64, len(ids)))
+		require.NoError(t, w.Put(at(30*n, 0)))
+	}
+	require.NoError(t, w.Close())
+	in, err := archive.Open(base)
+	require.NoError(t, err)
+	defer in.Close()
+	made, _, err := record(t, in, &Recording{Options: Options{Start: night, End: at(120, 0)}},
+		"by = sum(instant(disk.dev.read)) by (/(.*)/)")
+	require.NoError(t, err)
+	by := idOf(t, made, "derived.by")
+	desc, err := made.Desc(t.Context(), by)
+	require.NoError(t, err)
+	c := made.NewContext(time.Time{}, time.Time{})
+	defer c.Close()
+	for n, want := range map[int][]string{0: {"costarring", "stays"}, 4: {"liquid", "stays"}} {
+		c.SetTime(at(30*n, 0))
+		all, err := c.Instances(t.Context(), desc.InDom)
+		require.NoError(t, err)
+		var names []string
+		for _, one := range all {
+			names = append(names, one.Name)
+		}
+		assert.Equal(t, want, names)
+	}
+}
+
 // Each metric is written at the records that hold one of its operands, once a round of pmlogger.
 func TestRecordsOfTwoTimers(t *testing.T) {
 	made, _, err := record(t, open(t), &Recording{Options: Options{Start: at(20, 0), End: at(23, 0)}},

@@ -41,9 +41,9 @@ func (w *recorder) eachRecord(ctx context.Context, visit func(r *archive.Record)
 type outDomain struct {
 	indom     pdu.InDom // number in the set
 	groups    *served.GroupInDom
-	version   int               // version of In's domain when its labels were last written
-	lastInsts *derived.InstSet  // instances that were last checked
-	written   map[pdu.Inst]bool // instances that have been written
+	version   int                 // version of In's domain when its labels were last written
+	lastInsts *derived.InstSet    // instances that were last checked
+	written   map[pdu.Inst]string // names of instances that have been written
 }
 
 // write writes everything but the labels of the files.
@@ -196,13 +196,17 @@ func (w *recorder) writeInstances(ctx context.Context, d *outDomain, at time.Tim
 		return nil
 	}
 	d.lastInsts = insts
-	if d.written != nil && !slices.ContainsFunc(insts.IDs(), func(id pdu.Inst) bool { return !d.written[id] }) {
+	names := w.groups.Table(d.indom)
+	if d.written != nil && !slices.ContainsFunc(insts.IDs(), func(id pdu.Inst) bool {
+		name, _ := names.Name(id)
+		return d.written[id] != name
+	}) {
 		return nil
 	}
 	now := w.groups.Members(d.indom)
-	d.written = make(map[pdu.Inst]bool, len(now))
+	d.written = make(map[pdu.Inst]string, len(now))
 	for _, one := range now {
-		d.written[one.ID] = true
+		d.written[one.ID] = one.Name
 	}
 	err := w.out.InDom(at, w.outInDom(d.indom), now)
 	if sets := d.groups.Labels(now); err == nil && len(sets) > 0 {
