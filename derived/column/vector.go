@@ -6,18 +6,19 @@ import "pmdaderived/pdu"
 // while it is shared.
 type Vector struct {
 	Code  pdu.Code // < 0: the error because of which there are no values; all other fields but Why are then unset
-	Why   string   // more about Code; "": nothing is known
 	Type  pdu.Type
 	Insts *InstSet // one instance per value; nil: at most one value, of a singular metric
-
-	// Incomplete reports that values are missing, because a delta() or rate() had nothing to compare with, or by a rule of
-	// windows. It is false where there are none to begin with, of which sum() and count() are 0.
-	Incomplete bool
 
 	// Type decides which of the two is used. Bits holds numbers: two's complement or IEEE-754,
 	// 32-bit types zero-extended. Blobs holds strings (without NUL) and aggregates.
 	Bits  []uint64
 	Blobs [][]byte
+
+	Why string // more about Code; "": nothing is known
+
+	// Incomplete reports that values are missing, because a delta() or rate() had nothing to compare with, or by a rule of
+	// windows. It is false where there are none to begin with, of which sum() and count() are 0.
+	Incomplete bool
 }
 
 // Len returns the number of values, 0 for an error.

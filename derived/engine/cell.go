@@ -20,13 +20,12 @@ type result struct {
 type cell struct {
 	v           column.Vector
 	single      [1]uint64 // the number of a result with one value
+	bits        []uint64  // memory for more than one number
 	*cellMemory           // nil: not needed yet
 }
 
-// cellMemory is the memory of a cell for more than one number, and for sets and joins that the next evaluation can
-// reuse.
+// cellMemory is the memory of a cell for strings, and for sets and joins that the next evaluation can reuse.
 type cellMemory struct {
-	bits    []uint64
 	blobs   [][]byte
 	ids     []pdu.Inst
 	join    *column.Join    // the last one of the operands' sets
@@ -42,9 +41,8 @@ type cellMemory struct {
 func (c *cell) makeNumbers(n int) []uint64 {
 	c.v.Bits = c.single[:]
 	if n != 1 {
-		m := c.memory()
-		m.bits = fit(m.bits, n)
-		c.v.Bits = m.bits
+		c.bits = fit(c.bits, n)
+		c.v.Bits = c.bits
 	}
 	return c.v.Bits
 }

@@ -188,9 +188,9 @@ func (e *Evaluation) windowValues(s *step, at *result) *column.Vector {
 	if at.cell == nil {
 		at.cell = &cell{}
 	}
-	m := at.cell.memory()
+	c, m := at.cell, at.cell.memory()
 	m.grouping, m.match.at = groups.Renamed(d, m.grouping, names, v.Insts, m.match.at)
-	m.bits = fit(m.bits, len(m.match.at))
-	column.Gather(m.bits, v.Bits, m.match.at)
-	return &column.Vector{Type: v.Type, Insts: m.grouping.Insts, Bits: m.bits, Incomplete: v.Incomplete}
+	c.bits = fit(c.bits, len(m.match.at))
+	column.Gather(c.bits, v.Bits, m.match.at)
+	return &column.Vector{Type: v.Type, Insts: m.grouping.Insts, Bits: c.bits, Incomplete: v.Incomplete}
 }

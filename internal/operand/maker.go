@@ -11,7 +11,7 @@ import (
 )
 
 // The bytes that a sample needs for an operand, for a number, and for a string beside the bytes in it.
-const vectorMemory, numberMemory, blobMemory = 64, 8, 24
+const vectorMemory, numberMemory, blobMemory = 88, 8, 24
 
 // MaxInstances limits the instances of an operand. An operand with more has PM_ERR_TOOBIG instead of values: each
 // retained sample, and everything that is computed from it, would take too much memory.
