@@ -1,9 +1,6 @@
 package pdu
 
-import (
-	"encoding/binary"
-	"iter"
-)
+import "encoding/binary"
 
 // ResultWriter builds the RESULT that answers a FETCH. The caller adds one value set after the other, in the
 // order of the FETCH, from slices and without a Value for each number. The zero value is ready. After Reset it
@@ -227,35 +224,25 @@ func (w *ResultWriter) appendBlocks() []byte {
 	}
 	end := len(w.sets.data)
 	words := uint32(end/4) - w.base
-	for index := range indexes(w.sets.data[w.head:]) {
-		binary.BigEndian.PutUint32(index, words+binary.BigEndian.Uint32(index))
+	for sets := w.sets.data[w.head:]; len(sets) > 0; {
+		numval := int(int32(binary.BigEndian.Uint32(sets[4:])))
+		if numval <= 0 {
+			sets = sets[emptySetHead:]
+			continue
+		}
+		format := ValueFormat(binary.BigEndian.Uint32(sets[8:]))
+		values := sets[setHead : setHead+valueSize*numval]
+		sets = sets[setHead+valueSize*numval:]
+		for ; format != InSitu && len(values) >= valueSize; values = values[valueSize:] {
+			index := values[4:valueSize]
+			binary.BigEndian.PutUint32(index, words+binary.BigEndian.Uint32(index))
+		}
 	}
 	w.base += words
 	copy(w.sets.extend(len(w.blocks.data)), w.blocks.data)
 	pdu := w.sets.data
 	w.sets.data = pdu[:end]
 	return pdu
-}
-
-// indexes yields the four bytes of each index of a value block in sets.
-func indexes(sets []byte) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
-		for len(sets) > 0 {
-			numval := int(int32(binary.BigEndian.Uint32(sets[4:])))
-			if numval <= 0 {
-				sets = sets[emptySetHead:]
-				continue
-			}
-			format := ValueFormat(binary.BigEndian.Uint32(sets[8:]))
-			values := sets[setHead : setHead+valueSize*numval]
-			sets = sets[setHead+valueSize*numval:]
-			for ; format != InSitu && len(values) > 0; values = values[valueSize:] {
-				if !yield(values[4:valueSize]) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // addSet adds the head of a set of n values, n above 0. It returns the space for the values, the space for their

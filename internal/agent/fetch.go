@@ -259,7 +259,7 @@ func (a *Agent) evaluate(snap *reload.Snapshot, m *reload.ServedState, in histor
 
 // writeValues writes the values of the instances that the profile selects.
 func (a *Agent) writeValues(f *fetch, p *place, v *derived.Vector) {
-	m := p.state
+	m := &p.state
 	if v.Code < 0 {
 		*m.Why = v.Why
 		f.reply.Fail(m.Served.ID, v.Code)
