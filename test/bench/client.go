@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"pmdaderived/test/rig"
 )
 
 // client is a running c/client, a program that uses libpcp. The clients of package rig do not serve here: both sides of
@@ -130,6 +132,29 @@ func (r *result) check(want int) error {
 			failed, r.numbers["code"])
 	}
 	return nil
+}
+
+// most returns the longest operation in ms.
+func (r *result) most() float64 { return float64(r.numbers["most"]) / 1e6 }
+
+// longest makes the client fetch without a pause for n periods while something else happens. It returns the longest
+// fetch of each period in ms.
+func (f *fetcher) longest(b *bench, meanwhile string, n int, period time.Duration) ([]float64, error) {
+	r, err := f.do("longest %d %d", n, period.Microseconds())
+	if err != nil {
+		return nil, err
+	}
+	longest := make([]float64, len(r.lines))
+	for i, line := range r.lines {
+		if longest[i], err = strconv.ParseFloat(line, 64); err != nil {
+			return nil, err
+		}
+		longest[i] /= 1e6
+	}
+	b.Log.Verbosef("longest in each %v with %s: median %.2f ms, p99 %.2f ms, most %.2f ms; of all %d fetches median %.0f µs",
+		period, meanwhile, rig.Median(longest), rig.Quantile(longest, 0.99), r.most(), r.numbers["n"],
+		float64(r.numbers["median"])/1e3)
+	return longest, nil
 }
 
 // close ends the client and waits for it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 	"time"
 
@@ -180,7 +181,7 @@ func (b *bench) refreshScalars(ctx context.Context) ([]float64, error) {
 const reloads = 7
 
 // definitions measures 5,000 definitions: the time from the start of the agent until all are bound; the time until
-// clients see a changed one; and the longest request meanwhile, by the agent's clock.
+// clients see a changed one; and the longest wait of a client that fetches meanwhile without a pause.
 func (b *bench) definitions(ctx context.Context) ([]float64, error) {
 	a, err := b.thousands(ctx)
 	if err != nil {
@@ -204,11 +205,7 @@ func (b *bench) definitions(ctx context.Context) ([]float64, error) {
 	if err := c.join(1, 0); err != nil {
 		return nil, err
 	}
-	quiet, err := a.control.Read(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var swaps []float64
+	var swaps, waits []float64 // ms
 	for range reloads {
 		b.version++
 		if err := c.send("until %d", b.version); err != nil {
@@ -224,42 +221,59 @@ func (b *bench) definitions(ctx context.Context) ([]float64, error) {
 			return nil, err
 		}
 		swaps = append(swaps, time.Since(event).Seconds()*1e3)
-		b.Log.Verbosef("seen after %.0f ms; longest fetch of a client meanwhile %.1f ms", swaps[len(swaps)-1],
-			float64(r.numbers["most"])/1e6)
-		rig.Sleep(ctx, 100*time.Millisecond)
-	}
-	busy, err := a.control.Read(ctx)
-	longest := busy.Since(quiet).Histograms[ctlRequestTime].Quantile(1)
-	return []float64{rig.Median(binds), rig.Median(swaps), longest.Seconds() * 1e3}, err
-}
-
-// perClient measures the longest request, by the agent's clock, of a client that has not fetched a function without a
-// window of 100,000 instances for six seconds.
-func (b *bench) perClient(ctx context.Context) ([]float64, error) {
-	const instances, pauses, pause = 100_000, 3, 6 * time.Second
-	defs := []definition{{"peak", "max(max_sample(rate(" + member("bulk", instances, 0) + ")))", 1}}
-	a, err := b.shared(ctx, "window", testbedConfig{definitions: defs})
-	if err != nil {
-		return nil, err
-	}
-	c, err := a.fetcher(ctx, "", names("derived.", defs), 1)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.join(3, time.Second); err != nil {
-		return nil, err
-	}
-	before, err := a.control.Read(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for range pauses {
-		rig.Sleep(ctx, pause)
-		if _, err := c.fetch(1, 0, 1); err != nil {
+		after, err := c.do("longest 1 %d", (100 * time.Millisecond).Microseconds()) // the old definitions are still to go
+		if err != nil {
 			return nil, err
 		}
+		waits = append(waits, max(r.most(), after.most()))
+		b.Log.Verbosef("seen after %.0f ms; longest wait of a client %.1f ms", swaps[len(swaps)-1], waits[len(waits)-1])
 	}
-	after, err := a.control.Read(ctx)
-	longest := after.Since(before).Histograms[ctlRequestTime].Quantile(1)
-	return []float64{longest.Seconds() * 1e3}, errors.Join(err, c.leave())
+	return []float64{rig.Median(binds), rig.Median(swaps), slices.Max(waits)}, nil
+}
+
+// windows measures functions without a window over 100,000 instances, which the agent samples and evaluates each second
+// while a client fetches them each second: the longest wait of another client, which fetches one metric without a pause;
+// and the longest wait of the first one when it fetches after six seconds.
+func (b *bench) windows(ctx context.Context) ([]float64, error) {
+	const instances, metrics, seconds, pauses, pause = 10_000, 10, 10, 3, 6 * time.Second
+	one, peaks := sums(1), make([]definition, metrics)
+	for i := range peaks {
+		peaks[i] = over(instances, i, "peak", "max(max_sample(rate(A)))")
+	}
+	a, err := b.shared(ctx, "windows", testbedConfig{definitions: append(peaks, one...)})
+	if err != nil {
+		return nil, err
+	}
+	c, err := a.fetcher(ctx, "", names("derived.", peaks), metrics)
+	if err != nil {
+		return nil, err
+	}
+	other, err := a.fetcher(ctx, "", names("derived.", one), 1)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(c.join(3, time.Second), other.join(1, 0)); err != nil {
+		return nil, err
+	}
+	if err := c.send("fetch %d %d", seconds+1, time.Second.Microseconds()); err != nil {
+		return nil, err
+	}
+	meanwhile, err := other.longest(b, "windows", seconds, time.Second)
+	if err != nil {
+		return nil, err
+	}
+	_, err = c.answer()
+	if err := errors.Join(err, other.leave()); err != nil {
+		return nil, err
+	}
+	var waits []float64 // ms
+	for range pauses {
+		rig.Sleep(ctx, pause)
+		r, err := c.fetch(1, 0, metrics)
+		if err != nil {
+			return nil, err
+		}
+		waits = append(waits, r.most())
+	}
+	return []float64{slices.Max(waits), slices.Max(meanwhile)}, c.leave()
 }

@@ -41,10 +41,9 @@ type testbedConfig struct {
 
 // Metrics of the agent itself that the bench reads.
 const (
-	ctlBound       = "derived.control.bound"
-	ctlFailed      = "derived.control.failed"
-	ctlOperands    = "derived.control.upstream.metrics"
-	ctlRequestTime = "derived.control.request_time"
+	ctlBound    = "derived.control.bound"
+	ctlFailed   = "derived.control.failed"
+	ctlOperands = "derived.control.upstream.metrics"
 )
 
 // newTestbed starts a testbed and waits until all definitions are bound.
@@ -102,7 +101,7 @@ func (b *bench) newTestbed(ctx context.Context, c testbedConfig) (a *testbed, er
 
 // awaitBound waits until n definitions are served.
 func (a *testbed) awaitBound(ctx context.Context, n int) (err error) {
-	if a.control, err = rig.NewReader(ctx, a.pmcd, ctlBound, ctlFailed, ctlOperands, ctlRequestTime); err != nil {
+	if a.control, err = rig.NewReader(ctx, a.pmcd, ctlBound, ctlFailed, ctlOperands); err != nil {
 		return err
 	}
 	return rig.Await(ctx, fmt.Sprintf("%d definitions are bound", n), func() (bool, error) {

@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	"pmdaderived/test/rig"
@@ -159,33 +158,16 @@ func (b *bench) stall(ctx context.Context) ([]float64, error) {
 		return nil, err
 	}
 	n := max(stallLeast, int(b.Time/stallPeriod))
-	watch := func(what string) (p99 float64, err error) {
-		r, err := victim.do("longest %d %d", n, stallPeriod.Microseconds())
-		if err != nil {
-			return 0, err
-		}
-		longest := make([]float64, len(r.lines)) // ms
-		for i, line := range r.lines {
-			if longest[i], err = strconv.ParseFloat(line, 64); err != nil {
-				return 0, err
-			}
-			longest[i] /= 1e6
-		}
-		p99 = rig.Quantile(longest, 0.99)
-		b.Log.Verbosef("longest in each %v with %s: median %.2f ms, p99 %.2f ms; of all %d fetches median %.0f µs",
-			stallPeriod, what, rig.Median(longest), p99, r.numbers["n"], float64(r.numbers["median"])/1e3)
-		return p99, nil
-	}
-	if _, err := watch("nothing else"); err != nil {
+	if _, err := victim.longest(b, "nothing else", n, stallPeriod); err != nil {
 		return nil, err
 	}
 	if err := cause.send("traverse derived.plain %d %d", n+2, stallPeriod.Microseconds()); err != nil {
 		return nil, err
 	}
-	p99, err := watch("refreshes")
+	longest, err := victim.longest(b, "refreshes", n, stallPeriod)
 	if err != nil {
 		return nil, err
 	}
 	_, err = cause.answer()
-	return []float64{p99}, err
+	return []float64{rig.Quantile(longest, 0.99)}, err
 }
