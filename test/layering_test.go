@@ -109,8 +109,8 @@ var layers = map[string]layer{
 		ours: "derived internal/operand internal/served internal/window pdu pmda/pmapi", never: pure,
 	},
 	"internal/replay": {
-		ours: "derived internal/identity internal/operand internal/served internal/session pdu pmda/pmapi pmda/pmapi/archive " +
-			"pmda/pmapi/archive/writer",
+		ours: "derived derived/syntax internal/identity internal/operand internal/served internal/session pdu pmda/pmapi " +
+			"pmda/pmapi/archive pmda/pmapi/archive/writer",
 		never: pure,
 	},
 	"internal/agent/mmv": {

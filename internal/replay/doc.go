@@ -20,6 +20,7 @@
 //	values of a sample     those of a record at that time, else those that PMAPI interpolates
 //	tick of a window       the first record in each interval that holds all operands of the function; discrete ones may
 //	                       be missing; its values are never interpolated
+//	ticks before Start     as many as the windows need to have the values that the whole archive gives: all, for a latch
 //	mark                   rate() and delta() have no value once, in windows, too
 //
 // A player plays several sessions side by side. Each takes samples at the rounds of its own operands: metrics that

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"slices"
 	"time"
 
 	"pmdaderived/derived"
+	"pmdaderived/derived/syntax"
 	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi/archive"
@@ -33,7 +35,9 @@ type SampleFunc func(s *session.Session, at time.Time) error
 type Player struct {
 	source    *Source
 	sessions  []*sessionState
-	firstTick time.Time // when ticks begin
+	windows   []*windowTicks // of all sessions
+	operands  []pdu.PMID     // of samples and ticks
+	firstTick time.Time      // when ticks begin to count: the longest span before the first sample
 	end       time.Time
 }
 
@@ -76,9 +80,19 @@ type windowTicks struct {
 	window    int // index in the set
 	interval  time.Duration
 	operands  []pdu.PMID
+	before    int64 // number of ticks that it needs before those that count; allTicks: a latch, which needs all
 	last      int64 // number of the newest
-	afterMark bool  // there was a mark since
-	count     int64
+	afterMark bool  // there was a mark since, or there is no tick yet
+	count     int64 // since Player.firstTick
+}
+
+const allTicks = math.MaxInt64
+
+// resetTicks forgets all ticks.
+func (p *Player) resetTicks() {
+	for _, w := range p.windows {
+		w.last, w.afterMark, w.count = 0, true, 0
+	}
 }
 
 // NewPlayer makes a player of sessions over one source. The sessions watch the metrics to be computed.
@@ -92,8 +106,15 @@ func NewPlayer(source *Source, sessions ...*session.Session) *Player {
 			for _, k := range w.Needs().Windows { // those within a latch tick at the same records
 				operands = append(slices.Clip(operands), s.Set().Windows()[k].Needs().Operands...)
 			}
-			t.windows = append(t.windows, &windowTicks{window: i, interval: w.Every, operands: operands})
+			ticks := &windowTicks{window: i, interval: w.Every, operands: operands}
+			if n := w.Needs().History; w.Func == syntax.Latch {
+				ticks.before = allTicks
+			} else if n > 0 {
+				ticks.before = int64(n) + 1 // the first one may be of the second record in its interval
+			}
+			t.windows = append(t.windows, ticks)
 		}
+		p.windows = append(p.windows, t.windows...)
 		p.sessions = append(p.sessions, t)
 	}
 	return p
@@ -101,25 +122,25 @@ func NewPlayer(source *Source, sessions ...*session.Session) *Player {
 
 // Play takes samples, and passes each to sampled. An error of sampled ends it.
 func (p *Player) Play(ctx context.Context, o Options, sampled SampleFunc) error {
-	p.firstTick, p.end = o.Start, o.End
+	p.operands, p.firstTick, p.end = nil, o.Start, o.End
 	for _, t := range p.sessions {
 		t.operands, t.roundEnd = p.source.withoutDiscrete(ctx, t.operands), time.Time{}
+		p.operands = append(p.operands, t.operands...)
 		if first := o.Start.Add(-t.Span()); first.Before(p.firstTick) {
 			p.firstTick = first
 		}
 	}
-	if start := p.source.Start(); p.firstTick.Before(start) {
-		p.firstTick = start
+	for _, w := range p.windows {
+		p.operands = append(p.operands, w.operands...)
 	}
-	records := p.source.NewContext(p.firstTick, o.End)
+	begin, err := p.begin(ctx, o.Start)
+	if err != nil {
+		return err
+	}
+	p.firstTick = latest(p.firstTick, p.source.Start())
+	p.resetTicks()
+	records := p.source.NewContext(begin, o.End)
 	defer records.Close()
-	var operands []pdu.PMID
-	for _, t := range p.sessions {
-		operands = append(operands, t.operands...)
-		for _, w := range t.windows {
-			operands = append(operands, w.operands...)
-		}
-	}
 	next := o.Start // time of the next sample, with Every
 	until := func(end time.Time) error {
 		for ; o.Every > 0 && next.Before(end); next = next.Add(o.Every) {
@@ -136,7 +157,7 @@ func (p *Player) Play(ctx context.Context, o Options, sampled SampleFunc) error 
 	}
 	read := func() error {
 		for {
-			r, err := records.Next(ctx, operands...)
+			r, err := records.Next(ctx, p.operands...)
 			if errors.Is(err, io.EOF) {
 				if err := p.sampleRounds(ctx, nil, sampled); err != nil {
 					return err
@@ -168,6 +189,47 @@ func (p *Player) Play(ctx context.Context, o Options, sampled SampleFunc) error 
 		return err
 	}
 	return nil
+}
+
+// begin returns when ticks must begin, so that at start each window has the state that the whole archive gives it. The
+// result of a window lasts for a span after its newest tick, and has the ticks of a span before that. Others may be long
+// before these: they are looked for in longer and longer parts of the archive.
+func (p *Player) begin(ctx context.Context, start time.Time) (time.Time, error) {
+	span := start.Sub(p.firstTick)
+	for reach := span; ; reach *= 2 {
+		from, to := p.firstTick.Add(-span-reach), p.firstTick.Add(-span)
+		if from.Before(p.source.Start()) ||
+			slices.ContainsFunc(p.windows, func(w *windowTicks) bool { return w.before == allTicks }) {
+			return p.source.Start(), nil
+		}
+		if enough, err := p.hasBefore(ctx, from, to); enough || err != nil {
+			return from, err
+		}
+	}
+}
+
+// hasBefore reports whether a part of the archive has the ticks that must be before those that count.
+func (p *Player) hasBefore(ctx context.Context, from, to time.Time) (bool, error) {
+	p.resetTicks()
+	records := p.source.NewContext(from, to)
+	defer records.Close()
+	for slices.ContainsFunc(p.windows, func(w *windowTicks) bool { return w.count < w.before }) {
+		r, err := records.Next(ctx, p.operands...)
+		if _, damaged := errors.AsType[*archive.DamageError](err); damaged { // Play reports it
+			continue
+		} else if errors.Is(err, io.EOF) {
+			return false, nil
+		} else if err != nil {
+			return false, err
+		}
+		p.source.setRecord(r)
+		for _, w := range p.windows {
+			if p.isTick(ctx, w, r.Time) {
+				w.count++
+			}
+		}
+	}
+	return true, nil
 }
 
 // handleRecord passes a record to the windows, and without Every adds it to rounds.
@@ -234,27 +296,35 @@ func (p *Player) sampleRounds(ctx context.Context, r *archive.Record, sampled Sa
 
 // markBroken notes that part of the archive is missing: the next tick of a window does not continue the last.
 func (p *Player) markBroken() {
-	for _, t := range p.sessions {
-		for _, w := range t.windows {
-			w.afterMark = true
-		}
+	for _, w := range p.windows {
+		w.afterMark = true
 	}
+}
+
+// isTick reports whether the present record is a tick of a window: the first in its interval with all operands.
+func (p *Player) isTick(ctx context.Context, w *windowTicks, at time.Time) bool {
+	number := session.TickNumber(at, w.interval)
+	if number == w.last || !p.source.hasAll(ctx, w.operands) {
+		return false
+	}
+	w.last = number
+	return true
 }
 
 // tickWindows passes the record to a session, for the windows that it is a tick of.
 func (p *Player) tickWindows(ctx context.Context, t *sessionState, at time.Time) error {
 	var windows, begin []int
 	for _, w := range t.windows {
-		number := session.TickNumber(at, w.interval)
-		if number == w.last || !p.source.hasAll(ctx, w.operands) {
+		if !p.isTick(ctx, w, at) {
 			continue
 		}
 		windows = append(windows, w.window)
-		if w.afterMark || w.count == 0 {
+		if w.afterMark {
 			begin = append(begin, w.window)
 		}
-		w.last, w.afterMark = number, false
-		w.count++
+		if w.afterMark = false; !at.Before(p.firstTick) {
+			w.count++
+		}
 	}
 	if len(windows) == 0 {
 		return nil
