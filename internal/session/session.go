@@ -42,8 +42,9 @@ type Session struct {
 	groups  *derived.Groups
 
 	names         operand.InstanceCache
-	neededDomains operand.InDomNeeds // domains whose instance names are needed, with their selectors
-	versions      map[pdu.InDom]int  // versions of these domains, if the source has versions
+	neededDomains operand.InDomNeeds  // domains whose instance names are needed, with their selectors
+	versions      map[pdu.InDom]int   // versions of these domains, if the source has versions
+	lookups       operand.LookupQueue // when they are looked up again, if it has none
 	maker         *operand.Maker
 
 	windows     *window.SingleClient
@@ -89,6 +90,7 @@ func NewWithSet(source Source, c *operand.Catalog, set *derived.Set, groups *der
 	s.windows = window.NewSingleClient(s.set, s.groups, window.FirstTicks)
 	s.eval.SetGroups(s.groups)
 	s.maker, s.operands, s.versions = operand.NewMaker(&s.names, time.Now()), operand.NewList(), make(map[pdu.InDom]int)
+	s.lookups = make(operand.LookupQueue)
 	return s
 }
 
@@ -258,7 +260,8 @@ func (s *Session) Expire(at time.Time) {
 	}
 }
 
-// fetchSample fetches the operands, and looks up instances that are new or have changed.
+// fetchSample fetches the operands, and looks up instances that are new or have changed, and those of a pmcd also when
+// the last lookup is some time ago, as the agent does: names and labels change without a word.
 func (s *Session) fetchSample(ctx context.Context, now time.Time) (*operand.Sample, error) {
 	var stale []pdu.InDom
 	versions, _ := s.source.(versioned)
@@ -282,11 +285,18 @@ func (s *Session) fetchSample(ctx context.Context, now time.Time) (*operand.Samp
 		made, noticed := s.maker.Make(res, now, now, s.operands)
 		sample, stale = made, append(stale, noticed.Changed...)
 	}
-	if len(stale) > 0 {
-		slices.Sort(stale)
-		if err := s.names.LookUp(ctx, s.source, s.neededDomains, slices.Compact(stale), nil); err != nil {
-			return nil, err
+	if versions == nil {
+		sampled := make(map[pdu.InDom]time.Time, len(s.neededDomains))
+		for d := range s.neededDomains {
+			sampled[d] = now
 		}
+		s.lookups.AddOld(now, sampled)
+		stale = append(stale, s.lookups.TakeDue(now, s.neededDomains)...)
+	}
+	slices.Sort(stale)
+	record := func(d pdu.InDom, took time.Duration, err error) { s.lookups.RecordLookup(d, now.Add(took), took, err) }
+	if err := s.names.LookUp(ctx, s.source, s.neededDomains, slices.Compact(stale), record); err != nil {
+		return nil, err
 	}
 	s.windows.SetNames(s.names.Table)
 	return sample, nil

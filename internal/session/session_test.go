@@ -186,7 +186,35 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// Names are asked for again when the instances change, and only then.
+// Names that move to other numbers while the instances stay are noticed within the time that the agent needs.
+func TestSessionFollowsNames(t *testing.T) {
+	c := newCollector(t)
+	s := newSession(t, c, "one = up.bin[two]", "some = matchinst(/^one/, up.bin)", "no = proc.io")
+	now := time.Unix(1_000_000, 0)
+	require.NoError(t, s.Sample(t.Context(), now))
+	assert.Equal(t, []uint64{1<<32 - 20}, s.bits(t, "one"))
+	c.Update(func() {
+		c.InDoms[binDom] = pmapitest.InDom{Instances: []pdu.Instance{{ID: 1, Name: "two"}, {ID: 2, Name: "one"}, {ID: 3, Name: "three"}}}
+	})
+	for range 20 {
+		now = now.Add(time.Second)
+		require.NoError(t, s.Sample(t.Context(), now))
+	}
+	assert.Equal(t, []uint64{10}, s.bits(t, "one"))
+	assert.Equal(t, []uint64{1<<32 - 20}, s.bits(t, "some"))
+	name, ok := s.InstanceName(binDom, 1)
+	assert.True(t, ok)
+	assert.Equal(t, "two", name)
+	asked := 0
+	for _, m := range received[*pdu.InstanceReq](t, c) {
+		if m.InDom == binDom && m.Name == "" {
+			asked++
+		}
+	}
+	assert.Equal(t, 3, asked, "at first, and then each 8 s")
+}
+
+// Names are asked for again at once when the instances change.
 func TestSessionFollowsInstances(t *testing.T) {
 	c := newCollector(t)
 	s := newSession(t, c, "some = matchinst(/^f/, up.bin)")
