@@ -14,18 +14,25 @@ import (
 // and names of instances may have escape sequences, which would reach the terminal. It remembers the first error, so
 // that callers need not check each write.
 type output struct {
-	w   io.Writer
-	err error
+	w    io.Writer
+	part []byte // the begin of a character, which waits for its rest: encoders write what fits their buffers
+	err  error
 }
 
 // Write implements [io.Writer]. It always succeeds.
 func (o *output) Write(p []byte) (int, error) {
+	text := append(o.part, p...)
+	end := max(0, len(text)-utf8.UTFMax)
+	for end < len(text) && utf8.FullRune(text[end:]) {
+		end++
+	}
 	o.writeExactly(bytes.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
 			return utf8.RuneError
 		}
 		return r
-	}, p))
+	}, text[:end]))
+	o.part = append(o.part[:0], text[end:]...)
 	return len(p), nil
 }
 
