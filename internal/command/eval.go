@@ -20,7 +20,7 @@ const (
 // delta() and rate() need. It returns 1 if an expression cannot be bound or its value is an error.
 func (r *run) eval(ctx context.Context, args []string) int {
 	limit, form := -1, ""
-	p := &printer{run: r, indexes: map[column]int{}, names: map[column]string{}}
+	p := &printer{run: r, indexes: map[column]int{}}
 	ctx, cancel := untilSignal(ctx)
 	defer cancel()
 	commandline.NonFinite(r.flags, &p.nonFinite)

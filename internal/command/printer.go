@@ -26,9 +26,8 @@ type printer struct {
 
 	// A table has a column for each instance.
 	columns     []column
-	indexes     map[column]int    // in columns
-	names       map[column]string // of the instances, which may have gone since
-	widths      []int             // nil: the next line needs a head
+	indexes     map[column]int // in columns
+	widths      []int          // nil: the next line needs a head
 	headPrinted bool
 	leftOut     bool // instances without a column have been reported
 }
@@ -119,7 +118,7 @@ func (p *printer) eachValue(each func(c column, v *derived.Vector, i int)) {
 		}
 		for _, i := range inOrder(m.metric, v) {
 			m.hadValues = true
-			each(column{k, v.At(i)}, v, i)
+			each(column{k, p.instance(m.metric.Desc.InDom, v.At(i))}, v, i)
 		}
 	}
 }
@@ -140,27 +139,23 @@ func (p *printer) reportEmpty() {
 	}
 }
 
-// instance returns the name of a column's instance, "" for a singular metric.
-func (p *printer) instance(c column) string {
-	if c.inst == pdu.NoInst {
+// instance returns the name of an instance, "" for a singular metric.
+func (p *printer) instance(indom pdu.InDom, id pdu.Inst) string {
+	if id == pdu.NoInst {
 		return ""
 	}
-	if name, ok := p.names[c]; ok {
-		return name
-	}
-	indom := p.metrics[c.metric].metric.Desc.InDom
-	if name, ok := p.session.InstanceName(indom, c.inst); ok {
+	if name, ok := p.session.InstanceName(indom, id); ok && name != "" {
 		return name
 	}
 	if archive := p.collector.Archive; archive != nil { // it existed at another time
 		instances, _ := archive.AllInstances(indom) // none with an error
 		for _, instance := range instances {
-			if instance.ID == c.inst {
+			if instance.ID == id {
 				return instance.Name
 			}
 		}
 	}
-	return "instance " + strconv.FormatUint(uint64(uint32(c.inst)), 10)
+	return "instance " + strconv.FormatUint(uint64(uint32(id)), 10)
 }
 
 // json prints a sample as an object with values by metric. Values of a metric with instances are an object, too.
@@ -168,7 +163,7 @@ func (p *printer) json(t time.Time) error {
 	values := make(map[string]any, len(p.metrics))
 	p.eachValue(func(c column, v *derived.Vector, i int) {
 		name := p.metrics[c.metric].name
-		if c.inst == pdu.NoInst {
+		if c.instance == "" {
 			values[name] = jsonValue(v, i)
 			return
 		}
@@ -177,7 +172,7 @@ func (p *printer) json(t time.Time) error {
 			set = map[string]any{}
 			values[name] = set
 		}
-		set[p.instance(c)] = jsonValue(v, i)
+		set[c.instance] = jsonValue(v, i)
 	})
 	line, err := json.Marshal(struct {
 		Time   string         `json:"time"`

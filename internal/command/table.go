@@ -17,10 +17,10 @@ import (
 // absent is printed for a missing value, as pmrep does.
 const absent = "N/A"
 
-// column is an instance of a metric in a table.
+// column is an instance of a metric in a table. Its number may change, and be another instance's later.
 type column struct {
-	metric int      // index of the printed metric
-	inst   pdu.Inst // pdu.NoInst: of a singular metric, or of one without values so far
+	metric   int    // index of the printed metric
+	instance string // its name; "": of a singular metric, or of one without values so far
 }
 
 // addColumns adds columns for the instances of the newest sample.
@@ -38,7 +38,6 @@ func (p *printer) addColumn(c column) {
 	for k > 0 && p.columns[k-1].metric > c.metric {
 		k--
 	}
-	p.names[c] = p.instance(c)
 	p.setColumns(slices.Insert(p.columns, k, c))
 }
 
@@ -53,7 +52,7 @@ func (p *printer) setColumns(columns []column) {
 func (p *printer) addPlaceholders() {
 	for k, m := range p.metrics {
 		if !m.hadValues {
-			p.addColumn(column{k, pdu.NoInst})
+			p.addColumn(column{k, ""})
 		}
 	}
 }
@@ -62,7 +61,7 @@ func (p *printer) addPlaceholders() {
 func (p *printer) dropPlaceholders() {
 	kept := slices.DeleteFunc(slices.Clone(p.columns), func(c column) bool {
 		m := p.metrics[c.metric]
-		return c.inst == pdu.NoInst && m.hadValues && m.metric.Desc.InDom != pdu.NoInDom
+		return c.instance == "" && m.hadValues && m.metric.Desc.InDom != pdu.NoInDom
 	})
 	if len(kept) < len(p.columns) {
 		clear(p.indexes)
@@ -101,7 +100,7 @@ func (p *printer) textHead() {
 	p.widths = make([]int, len(p.columns))
 	names, instances := make([]string, len(p.columns)), make([]string, len(p.columns))
 	for i, c := range p.columns {
-		names[i], instances[i] = printable.Line(p.metrics[c.metric].name), printable.Line(p.instance(c))
+		names[i], instances[i] = printable.Line(p.metrics[c.metric].name), printable.Line(c.instance)
 		p.widths[i] = max(least, utf8.RuneCountInString(names[i]), utf8.RuneCountInString(instances[i]))
 	}
 	line := func(cells []string) {
@@ -136,7 +135,7 @@ func (p *printer) csv(t time.Time) error {
 		if k, ok := p.indexes[c]; ok {
 			record[1+k] = plainText(v, i)
 		} else {
-			newcomer = p.instance(c)
+			newcomer = c.instance
 		}
 	})
 	if newcomer != "" && !p.leftOut {
@@ -155,8 +154,8 @@ func (p *printer) csvHead() {
 	record[0] = "Time"
 	for i, c := range p.columns {
 		record[i+1] = p.metrics[c.metric].name
-		if instance := p.instance(c); instance != "" {
-			record[i+1] += "-" + instance
+		if c.instance != "" {
+			record[i+1] += "-" + c.instance
 		}
 	}
 	p.writeCSV(record)
