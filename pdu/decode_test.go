@@ -36,14 +36,17 @@ func body(parts ...any) []byte {
 
 const huge = 0x7fffffff
 
-func TestMalformed(t *testing.T) {
-	for _, tt := range []struct {
-		name   string
-		kind   Kind
-		body   []byte
-		field  string
-		offset int
-	}{
+// malformed is a body that cannot be decoded, with the field and the byte of its fault.
+type malformed struct {
+	name   string
+	kind   Kind
+	body   []byte
+	field  string
+	offset int
+}
+
+func allMalformed() []malformed {
+	return []malformed{
 		{"ERROR empty", KindError, body(), "code", 12},
 		{"ERROR with half a challenge", KindError, body(0, uint16(2)), "challenge.features", 18},
 		{"CREDS none", KindCreds, body(0), "numcreds", 12},
@@ -161,7 +164,11 @@ func TestMalformed(t *testing.T) {
 		},
 		{"HIGHRES_RESULT huge", KindHighResResult, body(huge, int64(0), int64(0), 1, 0), "numpmid", 12},
 		{"HIGHRES_RESULT negative", KindHighResResult, body(-1, int64(0), int64(0)), "numpmid", 12},
-	} {
+	}
+}
+
+func TestMalformed(t *testing.T) {
+	for _, tt := range allMalformed() {
 		t.Run(tt.name, func(t *testing.T) {
 			m := New(tt.kind)
 			err := m.Decode(tt.body)

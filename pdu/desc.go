@@ -1,5 +1,7 @@
 package pdu
 
+import "fmt"
+
 // Type is the type of a metric's values (PM_TYPE_*). Source: docs/protocol.md 3.4.
 type Type int32
 
@@ -48,6 +50,18 @@ const (
 // String returns the name in lower case, as pminfo -d writes it.
 func (s Semantics) String() string {
 	return nameOf(s, "Semantics(%d)", "", "counter", "", "instant", "discrete")
+}
+
+// Fault returns why PCP's tools do not take the descriptor as valid; "": they do. A metric without values need not have
+// semantics.
+func (d Desc) Fault() string {
+	switch {
+	case d.Type < TypeNoSupport || d.Type > TypeHighResEvent:
+		return fmt.Sprintf("%d is not a valid type of metric %v", d.Type, d.PMID)
+	case d.Type != TypeNoSupport && d.Sem != SemCounter && d.Sem != SemInstant && d.Sem != SemDiscrete:
+		return fmt.Sprintf("%d is not a valid semantics of metric %v", d.Sem, d.PMID)
+	}
+	return ""
 }
 
 // Desc is the descriptor of a metric (pmDesc): everything about it that never changes while its PMID is in use.

@@ -16,6 +16,9 @@ func FuzzDecode(f *testing.F) {
 	for _, v := range loadVectors(f) {
 		f.Add(uint8(v.kind()-firstKind), v.body())
 	}
+	for _, m := range allMalformed() {
+		f.Add(uint8(m.kind-firstKind), m.body)
+	}
 	f.Fuzz(func(t *testing.T, k uint8, body []byte) {
 		kind := firstKind + Kind(k)
 		m := New(kind)
@@ -53,6 +56,9 @@ func FuzzReader(f *testing.F) {
 		[]byte("\x00\x00\x00\x0c\x00\x00\x70\x00\x00\x00\x00\x07\x7f\xff\xff\xff\x00\x00\x70\x03\x00\x00\x00\x00abc"),
 		[]byte{13, 1},
 	)
+	for _, length := range []string{"\x00\x00\x00\x00", "\x00\x00\x00\x03", "\x80\x00\x00\x0c", "\xff\xff\xff\xf4"} {
+		f.Add([]byte(length+"\x00\x00\x70\x00\x00\x00\x00\x07\x7f\xff\xff\xff"), []byte{5})
+	}
 	f.Fuzz(func(t *testing.T, data, sizes []byte) {
 		want, wantErr := readAll(NewReader(bytes.NewReader(data), AgentLimit))
 		got, gotErr := readAll(NewReader(&pieces{data: data, sizes: sizes}, AgentLimit))

@@ -105,6 +105,14 @@ func (s *LabelSet) Value(l Label) string {
 	return s.JSON[l.ValueOffset : int(l.ValueOffset)+int(l.ValueLen)]
 }
 
+// Fault returns why PCP's tools do not take the set as valid; "": they do.
+func (s *LabelSet) Fault() string {
+	if len(s.Labels) <= MaxLabels && len(s.JSON) <= MaxLabelJSON {
+		return ""
+	}
+	return fmt.Sprintf("a label set has more than %d labels or %d bytes", MaxLabels, MaxLabelJSON)
+}
+
 // NewLabelSet makes the label set of one thing at one level. Names are as [LegalName] has them: "a.b" is b
 // inside a. Values are anything that encoding/json encodes, except objects. inst is NoInst except with
 // LabelInstances. The error names the label with a wrong name or value. It wraps ErrTooBig if a name has more than

@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/internal/commandline"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi/archive"
 )
 
 // A terminal is shown how far an archive has been read, in all passes.
@@ -65,6 +67,44 @@ func TestBrokenArchive(t *testing.T) {
 	out, errs, exit = s.run("replay", "-a", filepath.Join(s.dir, "half"), filepath.Join(s.dir, "out"))
 	assert.Equal(t, commandline.ExitFailure, exit, out)
 	assert.Contains(t, errs, "no metric can be written")
+}
+
+// What is wrong in metadata is told, and does not reach the archive of replay, which no tool could open with it.
+func TestWrongMetadata(t *testing.T) {
+	s := newSite(t)
+	base, made := filepath.Join(s.dir, "wrong"), filepath.Join(s.dir, "made")
+	for _, ending := range []string{".0", ".meta", ".index"} {
+		text := readFile(t, "../../examples/incident"+ending)
+		if ending == ".meta" {
+			const instances = "\x00\x00\x00\x03\x00\x00\x00\x01\x00\x00\x00\x05\x00\x00\x00\x0f" // of 60.2: 1, 5, 15
+			const free = "\x0f\x00\x04\x3a\x00\x00\x00\x03\xff\xff\xff\xff\x00\x00\x00\x03"      // 60.1.58, instant
+			require.Contains(t, text, instances)
+			require.Contains(t, text, free)
+			text = strings.Replace(text, instances, instances[:12]+"\xff\xff\xff\xfb", 1)
+			text = strings.Replace(text, free, free[:15]+"\x00", 1)
+		}
+		require.NoError(t, os.WriteFile(base+ending, []byte(text), 0o644))
+	}
+	const wrongInstance = ": -5 is not a valid number of an instance of domain 60.2\n"
+	const wrongSemantics = ": 0 is not a valid semantics of metric 60.1.58\n"
+	out, errs, exit := s.run("eval", "-a", base, "-z", "-s", "1", "-o", "json", "kernel.all.load")
+	assert.Equal(t, commandline.ExitOK, exit)
+	assert.Equal(t, `{"time":"2026-11-24T02:00:00Z","values":{"kernel.all.load":{"1 minute":0.3,"5 minute":0.3}}}`+"\n", out)
+	assert.Contains(t, errs, wrongInstance)
+	assert.Contains(t, errs, wrongSemantics)
+	conf := filepath.Join(s.dir, "x.conf")
+	writeFile(t, conf, "load = kernel.all.load * 2\nfree = mem.util.available / 1024\n")
+	_, errs, exit = s.run("replay", "-a", base, "-c", conf, made)
+	assert.Equal(t, commandline.ExitOK, exit, errs)
+	assert.Contains(t, errs, wrongInstance)
+	assert.Contains(t, errs, "1 metric not written: operands are not in the archive\n")
+	a, err := archive.Open(made)
+	require.NoError(t, err)
+	defer a.Close()
+	assert.Empty(t, a.Damage())
+	loads, err := a.AllInstances(pdu.NewInDom(60, 2))
+	require.NoError(t, err)
+	assert.Equal(t, []pdu.Instance{{ID: 1, Name: "1 minute"}, {ID: 5, Name: "5 minute"}}, loads)
 }
 
 // The variable TZ may have any form that POSIX has. A zone that is not known is UTC, with a warning.

@@ -1,7 +1,9 @@
 package pmapi_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"path/filepath"
 	"runtime/metrics"
 	"testing"
@@ -33,6 +35,13 @@ func FuzzServer(f *testing.F) {
 	for i, call := range all {
 		answer := call.reply.Append(nil, 0)
 		f.Add(true, uint8(i), uint16(pmapitest.AllFeatures), answer)
+		for at := pdu.HeaderSize; at+4 <= len(answer); at += 4 { // such lengths and offsets made libpcp read beyond its memory
+			for _, word := range []uint32{0xfffffffb, 0x7fffffff} {
+				wrong := bytes.Clone(answer)
+				binary.BigEndian.PutUint32(wrong[at:], word)
+				f.Add(true, uint8(i), uint16(pmapitest.AllFeatures), wrong)
+			}
+		}
 		f.Add(true, uint8(i), uint16(0), answer)
 		f.Add(true, uint8(i), uint16(pmapitest.AllFeatures), (&pdu.Error{Code: 1}).Append(nil, 0))
 		f.Add(true, uint8(i), uint16(pmapitest.AllFeatures), (&pdu.Error{Code: -1}).Append(answer, 0))

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -321,6 +322,71 @@ func TestMetadata(t *testing.T) {
 	host, err := c.HostName(ctx)
 	require.NoError(t, err)
 	assert.Equal(t, "moon", host)
+}
+
+// A record of metadata for which libpcp would refuse the archive, or which it would not take as valid, is told and left
+// out; of instances only those that are wrong.
+func TestWrongMetadata(t *testing.T) {
+	const pmid, good, tooMany, one = pdu.PMID(245<<22 | 9), "hand.good", 255, "\x00\x02\x01\x20\x00\x05\x00\x01"
+	wrongDesc := func(typ pdu.Type, sem pdu.Semantics, names, length int) []byte {
+		return record(1, pmid, int(typ), colours, int(sem), 0, names, length, good)
+	}
+	indom := func(second, offset int) []byte {
+		return record(2, start+40, 0, colours, 2, 7, second, 0, offset, "blue\x00grey\x00\x00\x00")
+	}
+	labels := func(sets, length, n int) []byte {
+		return record(3, start+40, 0, int(pdu.LabelInstances), colours, sets, 0, length, `{"b":2}`+" ", n, one)
+	}
+	for _, row := range []struct {
+		name, want string
+		record     []byte
+	}{
+		{"semantics 0", "0 is not a valid semantics of metric 245.0.9", wrongDesc(pdu.TypeU32, 0, 1, len(good))},
+		{"semantics 2", "2 is not a valid semantics of metric 245.0.9", wrongDesc(pdu.TypeU32, 2, 1, len(good))},
+		{"type 99", "99 is not a valid type of metric 245.0.9", wrongDesc(99, pdu.SemInstant, 1, len(good))},
+		{"a name beyond the record", "too short", wrongDesc(pdu.TypeU32, pdu.SemInstant, 1, 8192)},
+		{"a name of negative length", "too short", wrongDesc(pdu.TypeU32, pdu.SemInstant, 1, -1)},
+		{"a negative number of names", "too short", wrongDesc(pdu.TypeU32, pdu.SemInstant, -1, len(good))},
+		{"instance -5", "-5 is not a valid number of an instance of domain 245.1", indom(-5, 5)},
+		{"instance -1", "-1 is not a valid number of an instance of domain 245.1", indom(-1, 5)},
+		{"a negative offset of a name", "too short", indom(8, -5)},
+		{"an offset of a name beyond the record", "too short", indom(8, 8192)},
+		{"a negative number of label sets", "too short", labels(-1, 8, 1)},
+		{"many label sets", "too short", labels(1<<30, 8, 1)},
+		{"labels of negative length", "too short", labels(1, -8, 1)},
+		{"labels beyond the record", "too short", labels(1, 8192, 1)},
+		{"more labels than there are", "too short", labels(1, 8, 2)},
+		{
+			"more labels than a set can have", "a label set has more than 254 labels or 65534 bytes",
+			record(3, start+40, 0, int(pdu.LabelInstances), colours, 1, 0, 8, `{"b":2}`+" ", tooMany, strings.Repeat(one, tooMany)),
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			meta := join(byHand(), row.record, desc(pmid+1, pdu.SemInstant, "hand.last"))
+			base := write(t, meta, join(label(0), sample(50, 1, 0)))
+			a := open(t, base)
+			require.Len(t, a.Damage(), 1)
+			var damage *archive.DamageError
+			require.ErrorAs(t, a.Damage()[0], &damage)
+			assert.Equal(t, []any{base + ".meta", int64(len(byHand()))}, []any{damage.File, damage.Offset})
+			assert.Contains(t, damage.Reason, row.want)
+			names, err := a.Traverse(t.Context(), "hand")
+			require.NoError(t, err)
+			assert.Equal(t, []string{"hand.counter", "hand.discrete", "hand.instant", "hand.last"}, names)
+			c := a.NewContext(time.Time{}, time.Time{})
+			c.SetTime(at(50))
+			have, err := c.Instances(t.Context(), colours)
+			require.NoError(t, err)
+			want := []pdu.Instance{{ID: 0, Name: "red"}, {ID: 1, Name: "green light"}}
+			if strings.HasPrefix(row.name, "instance") {
+				want = []pdu.Instance{{ID: 7, Name: "blue"}}
+			}
+			assert.Equal(t, want, have)
+			sets, err := c.Labels(t.Context(), uint32(colours), pdu.LabelInstances)
+			require.NoError(t, err)
+			assert.Equal(t, `{"b":1} `, sets[0].JSON)
+		})
+	}
 }
 
 // Records come as they are, of what is asked for, and from a time on.

@@ -517,12 +517,55 @@ func TestWithoutIndex(t *testing.T) {
 	}
 }
 
-// fuzz reads an archive of which one file is the input.
+// wrongLengths returns records of which one word, which may be a length, an offset or a number of things, is another.
+func wrongLengths(record []byte) (all [][]byte) {
+	for at := 0; at+4 <= len(record); at += 4 {
+		for _, word := range []uint32{3, 0xfffffffb, 0x7fffffff} {
+			harmed := bytes.Clone(record)
+			binary.BigEndian.PutUint32(harmed[at:], word)
+			all = append(all, harmed)
+		}
+	}
+	return all
+}
+
+// lastRecords are records at the end of a file, in an order of words that both versions have.
+func lastRecords(suffix string, third bool) [][]byte {
+	time := []any{start + 1_000_000_000, 0} // after all others
+	indom, labels := 2, 3
+	if third {
+		time, indom, labels = append(time, 0), 5, 7
+	}
+	timed := func(kind int, words ...any) []byte { return record(slices.Concat([]any{kind}, time, words)...) }
+	switch suffix {
+	case ".meta":
+		return [][]byte{
+			desc(counterID, pdu.SemCounter, "hand.counter", "hand.more"),
+			timed(indom, colours, 2, 0, 1, 0, 4, "red\x00green\x00\x00\x00"),
+			timed(6, colours, 2, 0, 1, -1, 0, "red\x00"),
+			timed(labels, int(pdu.LabelInstances), colours, 2,
+				0, 8, `{"b":12}`, 1, "\x00\x02\x01\x20\x00\x05\x00\x02", 1, 0, 0),
+			record(4, int(pdu.TextOneLine|pdu.TextPMID), counterID, "how many\x00\x00\x00\x00"),
+		}
+	case ".0":
+		blocks := []any{0x0300000c, 0, 7, 0x0300000c, 0, 8}
+		return [][]byte{record(slices.Concat(time, []any{1, counterID, 2, 1, 0, 11 + len(time), 1, 14 + len(time)}, blocks)...)}
+	}
+	return nil
+}
+
+// fuzz reads an archive of which one file is the input. Seeds are files with a wrong record at their end, such as those
+// that made libpcp read or write beyond its memory.
 func fuzz(f *testing.F, suffix string) {
 	for _, name := range []string{"v2a", "v3a"} {
 		data, err := os.ReadFile(filepath.Join("testdata", name+suffix))
 		require.NoError(f, err)
 		f.Add(data, name == "v3a")
+		for _, last := range lastRecords(suffix, name == "v3a") {
+			for _, wrong := range wrongLengths(last) {
+				f.Add(join(data, wrong), name == "v3a")
+			}
+		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte, third bool) {
 		name := "v2a"

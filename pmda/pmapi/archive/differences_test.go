@@ -25,7 +25,7 @@ var differences = map[string]string{
 	"badlog-4":                       descending,
 	"badlen-1":                       "a record with a wrong length, behind which we read on at the next one of the index",
 	"badti-4":                        "a damaged index, with which libpcp reads nothing",
-	"badmeta-2":                      "a metric of an unknown type, with which libpcp fetches nothing",
+	"badmeta-2":                      "a metric of an unknown type, with which libpcp fetches nothing, and one of unknown semantics",
 	"archive-20141125-000009":        "64-bit values without blocks, after which libpcp fetches nothing",
 	"logsummary-bug":                 "64-bit values of a 32-bit metric: libpcp has a code for each value, we have one for the metric",
 }

@@ -1,6 +1,7 @@
 package metadata
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -25,25 +26,27 @@ type state struct {
 
 func (s state) since() time.Time { return s.from }
 
-// instances adds a record of an instance domain.
-func (m *Metadata) instances(f *logfile.Fields, version int, delta bool) {
+// instances adds a record of an instance domain, without the instances of which libpcp would refuse the archive.
+func (m *Metadata) instances(f *logfile.Fields, version int, delta bool) (wrong string) {
 	s := state{from: f.Time(version), delta: delta}
 	indom := pdu.InDom(f.U32())
 	n := f.Count(8)
 	ids, offsets := f.Part(4*n), f.Part(4*n)
 	if f.Failed() {
-		return
+		return ""
 	}
 	texts := f.Bytes(f.Left())
 	s.instances = make([]pdu.Instance, 0, n)
 	for range n {
 		id, off := pdu.Inst(ids.I32()), int(offsets.I32())
 		switch {
+		case id < 0:
+			wrong = fmt.Sprintf("%d is not a valid number of an instance of domain %v", id, indom)
 		case delta && off == -1:
 			s.gone = append(s.gone, id)
 		case off < 0 || off >= len(texts):
 			f.Fail()
-			return
+			return ""
 		default:
 			name := texts[off:]
 			if end := slices.Index(name, 0); end >= 0 {
@@ -58,6 +61,7 @@ func (m *Metadata) instances(f *logfile.Fields, version int, delta bool) {
 		m.InDoms[indom] = d
 	}
 	d.states = insert(d.states, s, state.since)
+	return wrong
 }
 
 // intern returns text as a string. All instances with that name share its memory.

@@ -96,11 +96,11 @@ func (m *Metadata) Add(f *logfile.Fields, version int) (wrong string) {
 	case kind == typeDesc:
 		wrong = m.desc(f)
 	case kind == typeInDomV2 && version == 2:
-		m.instances(f, 2, false)
+		wrong = m.instances(f, 2, false)
 	case kind == typeInDom && version == 3, kind == typeInDomDelta && version == 3:
-		m.instances(f, 3, kind == typeInDomDelta)
+		wrong = m.instances(f, 3, kind == typeInDomDelta)
 	case kind == typeLabelsV2 && version == 2, kind == typeLabels && version == 3:
-		m.labels(f, version)
+		wrong = m.labels(f, version)
 	case kind == typeText:
 		key := TextKey{Type: pdu.TextType(f.U32())}
 		key.Ident = f.U32()
@@ -126,8 +126,8 @@ func (m *Metadata) desc(f *logfile.Fields) (wrong string) {
 			names = append(names, name)
 		}
 	}
-	if f.Failed() {
-		return ""
+	if wrong = d.Fault(); f.Failed() || wrong != "" {
+		return wrong
 	}
 	if known, ok := m.Descs[d.PMID]; !ok {
 		m.Descs[d.PMID] = d
@@ -147,7 +147,7 @@ func (m *Metadata) desc(f *logfile.Fields) (wrong string) {
 }
 
 // labels adds the labels of one thing from a time on.
-func (m *Metadata) labels(f *logfile.Fields, version int) {
+func (m *Metadata) labels(f *logfile.Fields, version int) (wrong string) {
 	t := f.Time(version)
 	key := LabelKey{Type: pdu.LabelType(f.U32())}
 	key.Ident = f.U32()
@@ -174,14 +174,15 @@ func (m *Metadata) labels(f *logfile.Fields, version int) {
 				set.Labels = append(set.Labels, l)
 			}
 		}
-		if f.Failed() {
-			return
+		if wrong = set.Fault(); f.Failed() || wrong != "" {
+			return wrong
 		}
 		sets = append(sets, set)
 	}
 	if !f.Failed() {
 		m.Labels[key] = insert(m.Labels[key], Labels{t, sets}, Labels.from)
 	}
+	return ""
 }
 
 // LabelsUntil returns the number of elements of Labels[key] up to a time. It is at least 1 if there are any: the first

@@ -2,6 +2,8 @@ package writer
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"time"
 
 	"pmdaderived/pdu"
@@ -17,11 +19,21 @@ const (
 	typeLabels   = 7
 )
 
-// Metric writes the descriptor of a metric and its names. It is called once for a metric, before its first values.
+// maxName is the longest name of a metric, in bytes: PCP's tools abort at longer ones.
+const maxName = 4095
+
+// Metric writes the descriptor of a metric and its names. It is called once for a metric, before its first values. What
+// PCP's tools would not read is an error, here and in the functions below, and is not written.
 func (w *Writer) Metric(d pdu.Desc, names ...string) error {
+	if fault := d.Fault(); fault != "" {
+		return errors.New(fault)
+	}
 	b := words(typeDesc, uint32(d.PMID), uint32(d.Type), uint32(d.InDom), uint32(d.Sem), d.Units.Wire())
 	b = binary.BigEndian.AppendUint32(b, uint32(len(names)))
 	for _, name := range names {
+		if name == "" || len(name) > maxName {
+			return fmt.Errorf("metric %v: a name of %d bytes is not a valid one: 1 to %d", d.PMID, len(name), maxName)
+		}
 		b = append(binary.BigEndian.AppendUint32(b, uint32(len(name))), name...)
 	}
 	return w.writeMeta(b)
@@ -33,6 +45,9 @@ func (w *Writer) InDom(from time.Time, d pdu.InDom, instances []pdu.Instance) er
 	b = binary.BigEndian.AppendUint32(b, uint32(d))
 	b = binary.BigEndian.AppendUint32(b, uint32(len(instances)))
 	for _, one := range instances {
+		if one.ID < 0 {
+			return fmt.Errorf("%d is not a valid number of an instance of domain %v", one.ID, d)
+		}
 		b = binary.BigEndian.AppendUint32(b, uint32(one.ID))
 	}
 	offset := 0
@@ -54,6 +69,9 @@ func (w *Writer) Labels(from time.Time, ident uint32, t pdu.LabelType, sets []pd
 	b = binary.BigEndian.AppendUint32(b, uint32(len(sets)))
 	for i := range sets {
 		set := &sets[i]
+		if fault := set.Fault(); fault != "" {
+			return fmt.Errorf("labels of %#x: %s", ident, fault)
+		}
 		b = binary.BigEndian.AppendUint32(b, uint32(set.Inst))
 		b = binary.BigEndian.AppendUint32(b, uint32(len(set.JSON)))
 		b = append(b, set.JSON...)

@@ -3,6 +3,7 @@ package writer
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,6 +38,41 @@ func TestCreateRefuses(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, []string{base + ending}, left)
 	}
+}
+
+// What libpcp refuses to open, or pmlogcheck calls bad, is not written, and the rest of the archive is.
+func TestWriterRefuses(t *testing.T) {
+	base := filepath.Join(t.TempDir(), "a")
+	w, err := Create(base, Label{Version: 3, Start: start})
+	require.NoError(t, err)
+	colours := pdu.NewInDom(60, 1)
+	bad := func(change func(d *pdu.Desc)) pdu.Desc {
+		d := load
+		change(&d)
+		return d
+	}
+	long := strings.Repeat("x", 4096)
+	set := func(labels, size int) []pdu.LabelSet {
+		return []pdu.LabelSet{{Inst: pdu.NoInst, JSON: strings.Repeat("x", size), Labels: make([]pdu.Label, labels)}}
+	}
+	for want, err := range map[string]error{
+		"0 is not a valid semantics of metric 60.2.0":            w.Metric(bad(func(d *pdu.Desc) { d.Sem = 0 }), "made.x"),
+		"11 is not a valid type of metric 60.2.0":                w.Metric(bad(func(d *pdu.Desc) { d.Type = 11 }), "made.x"),
+		"metric 60.2.0: a name of 0 bytes is not a valid one":    w.Metric(load, ""),
+		"metric 60.2.0: a name of 4096 bytes is not a valid one": w.Metric(load, "made.x", long),
+		"-5 is not a valid number of an instance of domain 60.1": w.InDom(start, colours, []pdu.Instance{{ID: 0}, {ID: -5}}),
+		"labels of 0xf000001: a label set has more than 254":     w.Labels(start, uint32(colours), pdu.LabelInDom, set(255, 3)),
+		"labels or 65534 bytes":                                  w.Labels(start, uint32(colours), pdu.LabelInDom, set(1, 65535)),
+	} {
+		require.ErrorContains(t, err, want)
+	}
+	require.NoError(t, w.Metric(bad(func(d *pdu.Desc) { d.Type, d.Sem = pdu.TypeNoSupport, 0 }), "made.none"))
+	require.NoError(t, w.Metric(load, long[1:]))
+	require.NoError(t, w.InDom(start, colours, []pdu.Instance{{ID: 0, Name: "a"}}))
+	require.NoError(t, w.Labels(start, uint32(colours), pdu.LabelInDom, set(254, 65534)))
+	w.Values().Number(load.PMID, load.Type, 0)
+	require.NoError(t, w.Put(start.Add(time.Second)))
+	require.NoError(t, w.Close())
 }
 
 // An archive appears as a whole, so that a process that is killed leaves none.
