@@ -26,9 +26,9 @@ func TestProgress(t *testing.T) {
 		p.recordRead(start.Add(time.Duration(second) * time.Second))
 	}
 	p.clear()
-	assert.Equal(t, "\r\033[K  0 % of the archive read\r\033[K 25 % of the archive read\r\033[K 50 % of the archive "+
+	assert.Equal(t, "\r\033[K  0 % of the archive read\r\033[K 27 % of the archive read\r\033[K 50 % of the archive "+
 		"read"+
-		"\r\033[K 50 % of the archive read\r\033[K 90 % of the archive read\r\033[K100 % of the archive read\r\033[K",
+		"\r\033[K 55 % of the archive read\r\033[K 91 % of the archive read\r\033[K100 % of the archive read\r\033[K",
 		out.String())
 	out.Reset()
 	p = &progress{w: &out, began: time.Now(), passes: 1}

@@ -87,6 +87,9 @@ func (p *progress) recordRead(t time.Time) {
 		p.pass++
 	}
 	p.last = t
+	if t.Before(p.start) { // a latch needs what is before the selected part
+		p.start = t
+	}
 	now := time.Now()
 	if p.w == nil || now.Sub(p.began) < progressAfter || now.Sub(p.shown) < progressEvery {
 		return
