@@ -26,6 +26,7 @@ import (
 //	names INDOM = ID=NAME …     external names of instances
 //	select INDOM = NAME=ID …    what the agent takes names in brackets to mean
 //	labels INDOM LABEL = ID=VALUE …
+//	refused INDOM = CODE        why other names and labels are not known; none: others do not exist
 //	members INDOM = ID …        instances of a domain
 //	let NAME = EXPR             a definition that others may use
 //	> EXPR                      below it, indented, the result at each sample
@@ -130,6 +131,17 @@ func (s *story) line(line string) {
 			selectors[p[0]] = inst(s.tb, p[1])
 		}
 		now.named(inDom(s.tb, indom), nil, selectors, nil)
+	case "refused":
+		d := inDom(s.tb, indom)
+		table := now.tables[d]
+		table.refused = nil
+		if word := strings.TrimSpace(text); word != "none" {
+			code, err := pdu.ParseCode(word)
+			require.NoError(s.tb, err)
+			table.refused = code
+		}
+		now.tables[d] = table
+		now.named(d, nil, nil, nil)
 	case "members":
 		var ids []pdu.Inst
 		for _, p := range pairs {
@@ -163,6 +175,9 @@ func (m *moment) named(
 	table.labels = all
 	m.tables[d] = table
 	m.names[d] = NewNameTable(table.names, table.selectors).WithLabels(all)
+	if table.refused != nil {
+		m.names[d] = m.names[d].Unanswered(table.refused, table.refused)
+	}
 }
 
 // next begins a sample with all that the one before has.

@@ -27,6 +27,7 @@ type table struct {
 	names     map[pdu.Inst]string
 	selectors map[string]pdu.Inst
 	labels    map[string]map[pdu.Inst]string
+	refused   error // what is not in the table is unknown because of it; nil: it does not exist
 }
 
 func (m *moment) Time() time.Time              { return m.at }

@@ -1,6 +1,10 @@
 package column
 
-import "pmdaderived/pdu"
+import (
+	"cmp"
+
+	"pmdaderived/pdu"
+)
 
 // Vector has the values of a metric or subexpression at one moment: an error code, or a column of values. Immutable
 // while it is shared.
@@ -75,6 +79,9 @@ type NameTable struct {
 	names     map[pdu.Inst]string
 	selectors map[string]pdu.Inst
 	labels    map[string]map[pdu.Inst]string
+
+	unanswered        bool  // a label that it lacks is not known; else no instance has it
+	noNames, noLabels error // why names or labels that it lacks are not known; nil: they have not been asked for
 }
 
 // NewNameTable makes a table of the external names of a domain, and of the instances that the
@@ -84,7 +91,8 @@ func NewNameTable(names map[pdu.Inst]string, selectors map[string]pdu.Inst) *Nam
 	return &NameTable{names: names, selectors: selectors}
 }
 
-// WithLabels returns a copy of t with the values of labels, by the label's name and the instance. It keeps the map.
+// WithLabels returns a copy of t with the values of labels, by the label's name and the instance. An instance that the
+// values of a label lack does not have the label. It keeps the map.
 func (t *NameTable) WithLabels(labels map[string]map[pdu.Inst]string) *NameTable {
 	made := *t
 	made.labels = labels
@@ -97,6 +105,40 @@ func (t *NameTable) Labels() map[string]map[pdu.Inst]string {
 		return nil
 	}
 	return t.labels
+}
+
+// Unanswered returns a copy of t that does not know the labels that it lacks. names and labels are the errors because
+// of which it lacks names and labels, nil if these have not been asked for.
+func (t *NameTable) Unanswered(names, labels error) *NameTable {
+	made := *t
+	made.unanswered, made.noNames, made.noLabels = true, names, labels
+	return &made
+}
+
+// LabelCode returns why the values of a label are not known, 0 if they are. An error of the domain's agent does not
+// mean that no instance has the label.
+func (t *NameTable) LabelCode(name string) pdu.Code {
+	switch {
+	case t == nil:
+		return pdu.ErrAgain
+	case t.labels[name] != nil || !t.unanswered:
+		return 0
+	}
+	return cmp.Or(pdu.CodeOf(t.noLabels), pdu.ErrAgain)
+}
+
+// NameCode returns the error because of which an instance has no known name. It is 0 if all have one, or if there was no
+// error: the names of new instances are asked for.
+func (t *NameTable) NameCode(of *InstSet) pdu.Code {
+	if t == nil || t.noNames == nil {
+		return 0
+	}
+	for _, id := range of.IDs() {
+		if _, ok := t.names[id]; !ok {
+			return pdu.CodeOf(t.noNames)
+		}
+	}
+	return 0
 }
 
 // Label returns the value of a label of an instance.

@@ -37,7 +37,7 @@ const rounding = 1e-12
 // buckets computes opBuckets, also for groups. A group whose buckets are not complete and plausible has no value.
 func (e *Evaluation) buckets(s *step, c *cell) {
 	a := e.step(s.first)
-	if c.v.Code = cmp.Or(min(0, a.Code), e.keyCode(s)); c.v.Code < 0 || a.Len() == 0 {
+	if c.v.Code = cmp.Or(min(0, a.Code), e.keyCode(s, a.Insts)); c.v.Code < 0 || a.Len() == 0 {
 		return
 	}
 	m, f := c.memory(), functions[s.function()].buckets
@@ -50,6 +50,9 @@ func (e *Evaluation) buckets(s *step, c *cell) {
 	}
 	domain, _ := e.set.bucketDomain(s)
 	names := e.nameTable(domain, s.age)
+	if c.v.Code = names.LabelCode(BoundLabelName); c.v.Code < 0 {
+		return
+	}
 	if b := m.buckets; b == nil || b.from != a.Insts || b.names != names || b.grouping != g {
 		m.buckets = newBuckets(a.Insts, names, g, e.set.groupDomains[domain].Label == BoundLabelName)
 	}

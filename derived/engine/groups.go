@@ -24,12 +24,22 @@ func (e *Evaluation) groupNumbers() *group.Groups {
 	return e.groups
 }
 
-// keyCode returns the error of the key of a step, 0 for none.
-func (e *Evaluation) keyCode(s *step) pdu.Code {
-	if s.key != group.KeyMetric {
+// keyCode returns the error of the key of a step for some instances, 0 for none.
+func (e *Evaluation) keyCode(s *step, of *column.InstSet) pdu.Code {
+	switch s.key {
+	case group.KeyMetric:
+		return min(0, e.step(s.second).Code)
+	case group.KeyNone:
 		return 0
 	}
-	return min(0, e.step(s.second).Code)
+	if of.IDs() == nil {
+		return 0
+	}
+	names := e.nameTable(e.set.groupDomains[s.domain].Of, s.age)
+	if code := names.NameCode(of); code < 0 || s.key == group.KeyPattern {
+		return code
+	}
+	return names.LabelCode(e.set.program.text(s))
 }
 
 // grouping returns the groups of the instances in from, by the key of a step, which has no error.
@@ -63,7 +73,7 @@ func (e *Evaluation) aggregateGroups(s *step, c *cell) {
 	if f.step != opCount {
 		c.v.Code = min(0, a.Code)
 	}
-	if c.v.Code = cmp.Or(c.v.Code, e.keyCode(s)); c.v.Code < 0 || a.Len() == 0 {
+	if c.v.Code = cmp.Or(c.v.Code, e.keyCode(s, a.Insts)); c.v.Code < 0 || a.Len() == 0 {
 		return
 	}
 	g := e.grouping(s, c, a.Insts)
@@ -92,7 +102,7 @@ func (e *Evaluation) spreadGroups(s *step, c *cell) {
 	if c.v.Code < 0 || a.Insts == nil || over.Insts == nil {
 		return
 	}
-	if c.v.Code = e.keyCode(s); c.v.Code < 0 {
+	if c.v.Code = e.keyCode(s, over.Insts); c.v.Code < 0 {
 		return
 	}
 	m := c.memory()

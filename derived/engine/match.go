@@ -15,7 +15,8 @@ type match struct {
 }
 
 // matchInstances keeps the instances whose external name, up to its first blank, matches a pattern, or does not match
-// it if the step is negated. An instance without a known name is never kept.
+// it if the step is negated. An instance without a known name is never kept, and is an error if its agent refused to
+// tell it.
 func (e *Evaluation) matchInstances(s *step, c *cell) {
 	a := e.step(s.first)
 	c.v.Code = min(0, a.Code)
@@ -23,6 +24,10 @@ func (e *Evaluation) matchInstances(s *step, c *cell) {
 		return
 	}
 	names := e.nameTable(s.domain, s.age)
+	if code := names.NameCode(a.Insts); code < 0 {
+		c.v.Code = code
+		return
+	}
 	m := c.memory()
 	if m.match.from != a.Insts || m.match.names != names {
 		e.applyPattern(s, m, a.Insts, names)

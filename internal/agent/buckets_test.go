@@ -26,18 +26,23 @@ func (h *harness) problemOf(name string) (text string) {
 	return text
 }
 
-// The agent looks up the labels of buckets, and gives the percentile of each group.
-func TestBucketsWithLabels(t *testing.T) {
-	u := newCollector(t)
+// bounded gives bins labels as buckets.
+func (u *collector) bounded(t *testing.T, bounds ...any) {
 	u.Update(func() {
 		key := pmapitest.LabelKey{Type: pdu.LabelInstances, Ident: uint32(binDom)}
 		u.Labels = map[pmapitest.LabelKey][]pdu.LabelSet{}
-		for i, le := range []any{4, "8", "+Inf"} {
+		for i, le := range bounds {
 			set, err := pdu.NewLabelSet(pdu.Inst(i+1), pdu.LabelInstances, map[string]any{"le": le, "kind": "k"})
 			require.NoError(t, err)
 			u.Labels[key] = append(u.Labels[key], set)
 		}
 	})
+}
+
+// The agent looks up the labels of buckets, and gives the percentile of each group.
+func TestBucketsWithLabels(t *testing.T) {
+	u := newCollector(t)
+	u.bounded(t, 4, "8", "+Inf")
 	h := start(t, u, conf("p = nth_percentile_bucket(abs(up.bin), 50)",
 		"s = share_bucket(abs(up.bin), 6) by (label(kind))")).bound()
 	p := require1(t, h.value(h.id("derived.p")))
@@ -45,6 +50,27 @@ func TestBucketsWithLabels(t *testing.T) {
 	s := require1(t, h.value(h.id("derived.s")))
 	assert.InDelta(t, 0.5, math.Float64frombits(s.Bits), 1e-12)
 	assert.Equal(t, []string{"k"}, h.indom(groupDom))
+	assert.Empty(t, h.problemOf("p"))
+}
+
+// An agent that refuses labels for a time, and whose instances have numbers for names, has no value meanwhile: the
+// numbers are not the bounds.
+func TestBucketsWhoseLabelsAreRefused(t *testing.T) {
+	u := newCollector(t)
+	instances := []pdu.Instance{{ID: 1, Name: "1"}, {ID: 2, Name: "2"}, {ID: 3, Name: "3"}}
+	u.InDoms[binDom] = pmapitest.InDom{Instances: instances, Unlabelled: pdu.ErrPermission}
+	u.bounded(t, 0.5, 1, "+Inf")
+	h := start(t, u, conf("p = nth_percentile_bucket(abs(up.bin), 50)", "g = sum(up.bin) by (label(le))",
+		"w = max_sample(share_bucket(abs(up.bin), 1), \"10s\")")).bound()
+	id := h.id("derived.p")
+	for _, name := range []string{"p", "g", "w"} {
+		id := h.id("derived." + name)
+		await.Until(t, "the error", func() bool { return h.fetch(id)[0].Code == pdu.ErrPermission })
+		assert.Equal(t, "instances of domain 60.1: labels: "+pdu.ErrPermission.Error(), h.problemOf(name))
+	}
+	u.Update(func() { u.InDoms[binDom] = pmapitest.InDom{Instances: instances} })
+	await.Until(t, "a value", func() bool { return len(h.fetch(id)[0].Values) == 1 })
+	assert.InDelta(t, 0.75, math.Float64frombits(h.fetch(id)[0].Values[0].Bits), 1e-12, "of 10, 20 and 30")
 	assert.Empty(t, h.problemOf("p"))
 }
 

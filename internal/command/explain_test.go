@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"pmdaderived/derived"
+	"pmdaderived/pdu"
 )
 
 // A caret stands below its place in an expression of several lines, too.
@@ -78,4 +79,12 @@ func TestConversionText(t *testing.T) {
 	} {
 		assert.Equal(t, row.want, conversionText(row.f, row.offset))
 	}
+}
+
+// Labels that are refused leave the bounds open, whatever the names are.
+func TestBoundsAreNotKnown(t *testing.T) {
+	names, ids := derived.NewNameTable(map[pdu.Inst]string{1: "0.5", 2: "+Inf"}, nil), []pdu.Inst{1, 2}
+	assert.Equal(t, "2 by the number, not cumulative", boundsText(names, ids))
+	assert.Equal(t, "not known, because the labels of the instances are not: "+pdu.ErrPermission.Error(),
+		boundsText(names.Unanswered(nil, pdu.ErrPermission), ids))
 }

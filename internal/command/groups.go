@@ -139,6 +139,9 @@ func (e *explanation) showBuckets(ctx context.Context, s subject, m *derived.Met
 
 // boundsText returns how many instances tell their bounds in each form.
 func boundsText(names *derived.NameTable, ids []pdu.Inst) string {
+	if code := names.LabelCode(derived.BoundLabelName); code < 0 {
+		return "not known, because the labels of the instances are not: " + code.Error()
+	}
 	forms := map[derived.BoundForm][]pdu.Inst{}
 	for _, id := range ids {
 		form := derived.BoundOf(names, id)

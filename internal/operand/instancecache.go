@@ -3,6 +3,7 @@ package operand
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -69,17 +70,17 @@ var unknown = &inDomData{} //nolint:gochecknoglobals // it never changes
 
 // inDomData has the result of the last lookup of one instance domain. It is immutable.
 type inDomData struct {
-	table      *derived.NameTable // nil: the instances have never been received
-	members    *derived.InstSet
+	table      *derived.NameTable             // nil: the instances have never been asked for
+	members    *derived.InstSet               // nil: they have never been received
 	names      map[pdu.Inst]string            // those of table
 	selections map[string]selection           // by selector: the instance that the agent matches
-	labels     map[string]map[pdu.Inst]string // by name of the label
+	labels     map[string]map[pdu.Inst]string // by name of the label; those that are not known are not in it
 	source     MetadataSource                 // where the data is from
 
 	// Why the last lookup is incomplete.
 	instancesErr error // the instances are those of a lookup before
 	selectionErr error // a selection is missing
-	labelsErr    error // the labels are those of a lookup before
+	labelsErr    error // a label is not known, or that of a lookup before
 }
 
 // err returns why the last lookup is incomplete; nil: it is complete.
@@ -89,7 +90,8 @@ func (known *inDomData) err() error {
 
 // lack returns why the data lacks something that is needed; nil: it has all of it.
 func (known *inDomData) lack(needed *InDomNeed) error {
-	if known.instancesErr == nil && known.labelsErr != nil && len(needed.Labels) > 0 {
+	namesDo := errors.Is(known.labelsErr, pdu.ErrNoLabels) && onlyBounds(needed.Labels)
+	if known.instancesErr == nil && known.labelsErr != nil && len(needed.Labels) > 0 && !namesDo {
 		return known.labelsErr
 	}
 	for name := range needed.Selectors {
@@ -110,7 +112,7 @@ type selection struct {
 func (c *InstanceCache) Snapshot() *InstanceSnapshot { return c.known.Load() }
 
 // Has reports whether the instances of an instance domain are known.
-func (c *InstanceCache) Has(d pdu.InDom) bool { return c.inDom(d).table != nil }
+func (c *InstanceCache) Has(d pdu.InDom) bool { return c.inDom(d).members != nil }
 
 // Table returns the names of the instances; nil: they are not known.
 func (c *InstanceCache) Table(d pdu.InDom) *derived.NameTable { return c.inDom(d).table }
@@ -155,7 +157,7 @@ func (c *InstanceCache) Missing(needed InDomNeeds) []pdu.InDom {
 	var lacking []pdu.InDom
 	for d, wanted := range needed {
 		known := c.inDom(d)
-		ok := known.table != nil
+		ok := known.members != nil
 		for name := range wanted.Selectors {
 			_, asked := known.selections[name]
 			ok = ok && asked

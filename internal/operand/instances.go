@@ -27,6 +27,7 @@ func lookUpInDom(
 	if err != nil {
 		known := *old
 		known.instancesErr = reason(err)
+		known.buildTable()
 		return &known, err
 	}
 	known := &inDomData{
@@ -83,28 +84,38 @@ func (known *inDomData) setInstances(instances []pdu.Instance) {
 	known.members = derived.NewInstSet(members)
 }
 
-// lookUpLabels asks for the labels of all instances, and stores the values of the wanted ones. After an error the
-// values of old stay.
+// lookUpLabels asks for the labels of all instances, and stores the values of the wanted ones. A pmcd without labels says
+// that no instance has any. After any other error a label is unknown, unless old has it for the same instances with the
+// same names.
 func (known *inDomData) lookUpLabels(
 	ctx context.Context, source MetadataSource, d pdu.InDom, wanted map[string]bool, old *inDomData,
 ) error {
 	if len(wanted) == 0 {
 		return nil
 	}
+	sets, err := source.Labels(ctx, uint32(d), pdu.LabelInstances)
+	for _, set := range sets {
+		if err == nil && set.Code < 0 {
+			err = set.Code
+		}
+	}
+	told, same := err == nil || errors.Is(err, pdu.ErrNoLabels), old.names != nil
+	for id, name := range known.names {
+		before, ok := old.names[id]
+		same = same && ok && before == name
+	}
 	known.labels = make(map[string]map[pdu.Inst]string, len(wanted))
 	for name := range wanted {
-		known.labels[name] = make(map[pdu.Inst]string)
+		if before := old.labels[name]; told {
+			known.labels[name] = make(map[pdu.Inst]string)
+		} else if same && before != nil {
+			known.labels[name] = before
+		}
 	}
-	sets, err := source.Labels(ctx, uint32(d), pdu.LabelInstances)
-	if errors.Is(err, pdu.ErrNoLabels) && len(wanted) == 1 && wanted[derived.BoundLabelName] {
-		return nil // the names have bounds, too
+	if told && onlyBounds(wanted) {
+		err = nil // the names have bounds, too
 	}
 	if err != nil {
-		for name := range wanted {
-			if before := old.labels[name]; before != nil {
-				known.labels[name] = before
-			}
-		}
 		return fmt.Errorf("labels: %w", reason(err))
 	}
 	for _, set := range sets {
@@ -115,6 +126,11 @@ func (known *inDomData) lookUpLabels(
 		}
 	}
 	return nil
+}
+
+// onlyBounds reports whether the label with the bounds of buckets is the only one of some labels.
+func onlyBounds(labels map[string]bool) bool {
+	return len(labels) == 1 && labels[derived.BoundLabelName]
 }
 
 // plainValue returns the value of a label as a text: a JSON string without quotes, any other value as it is written.
@@ -179,7 +195,8 @@ func (known *inDomData) buildTable() {
 			selected[name] = meant.inst
 		}
 	}
-	known.table = derived.NewNameTable(known.names, selected).WithLabels(known.labels)
+	known.table = derived.NewNameTable(known.names, selected).WithLabels(known.labels).
+		Unanswered(known.instancesErr, known.labelsErr)
 }
 
 // equal reports whether two lookups without errors returned the same data.

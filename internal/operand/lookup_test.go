@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 	"pmdaderived/pmda/pmapi/pmapitest"
@@ -611,4 +612,98 @@ func TestDoubtedDescriptor(t *testing.T) {
 	assert.True(t, changed)
 	d.Doubt(doubts, now.Add(time.Hour))
 	assert.Zero(t, d.retry.backoff.Last(), "the gaps begin again")
+}
+
+// An error is not the answer that there are no labels. Labels that are not known are missing until the agent tells them,
+// unless the instances are those of the last answer. A pmcd without labels says that there are none.
+func TestRefusedLabels(t *testing.T) {
+	indom := pdu.NewInDom(60, 1)
+	one, two, other := pdu.Instance{ID: 1, Name: "one"}, pdu.Instance{ID: 2, Name: "two"}, pdu.Instance{ID: 1, Name: "new"}
+	refusals := []pdu.Code{pdu.ErrAgain, pdu.ErrPermission, pdu.ErrTimeout, pdu.ErrIPC}
+	for _, row := range []struct {
+		name     string
+		first    []pdu.Instance // those with labels; nil: there is no first answer
+		then     []pdu.Instance // those of the refused lookup
+		refusals []pdu.Code
+		ofEach   bool // the refusal is that of each instance
+		known    bool // then
+	}{
+		{"at the start", nil, []pdu.Instance{one}, refusals, false, false},
+		{"of an instance", nil, []pdu.Instance{one, two}, refusals, true, false},
+		{"later", []pdu.Instance{one, two}, []pdu.Instance{two, one}, refusals, false, true},
+		{"an instance has gone", []pdu.Instance{one, two}, []pdu.Instance{one}, refusals, false, true},
+		{"a new instance", []pdu.Instance{one}, []pdu.Instance{one, two}, refusals, false, false},
+		{"an instance with another name", []pdu.Instance{one, two}, []pdu.Instance{other, two}, refusals, false, false},
+		{"a pmcd without labels", nil, []pdu.Instance{one}, []pdu.Code{pdu.ErrNoLabels}, false, true},
+	} {
+		for _, refusal := range row.refusals {
+			t.Run(row.name+": "+refusal.Error(), func(t *testing.T) {
+				c := newCounted(t)
+				needed := InDomNeeds{indom: {Labels: map[string]bool{"le": true, "kind": true}}}
+				names := &InstanceCache{}
+				look := func(instances []pdu.Instance, code pdu.Code) {
+					in := pmapitest.InDom{Instances: instances}
+					var sets []pdu.LabelSet
+					for _, one := range instances {
+						set, err := pdu.NewLabelSet(one.ID, pdu.LabelInstances, map[string]any{"le": one.ID, "kind": "disk"})
+						require.NoError(t, err)
+						if row.ofEach && code < 0 {
+							set = pdu.LabelSet{Inst: one.ID, Code: code}
+						}
+						sets = append(sets, set)
+					}
+					if !row.ofEach {
+						in.Unlabelled = code
+					}
+					c.Update(func() {
+						c.InDoms = map[pdu.InDom]pmapitest.InDom{indom: in}
+						c.Labels = map[pmapitest.LabelKey][]pdu.LabelSet{{Type: pdu.LabelInstances, Ident: uint32(indom)}: sets}
+					})
+					require.NoError(t, names.LookUp(t.Context(), c.conn, needed, []pdu.InDom{indom}, nil))
+				}
+				if row.first != nil {
+					look(row.first, 0)
+				}
+				look(row.then, refusal)
+				code := pdu.Code(0)
+				if !row.known {
+					code = refusal
+				}
+				assert.Equal(t, code, names.Table(indom).LabelCode("le"))
+				assert.Equal(t, code, names.Table(indom).LabelCode("kind"))
+				assert.Equal(t, !row.known, len(names.Missing(needed)) > 0)
+				require.ErrorIs(t, names.Err(indom), refusal, "it is asked for again")
+
+				look(row.then, 0)
+				require.NoError(t, names.Err(indom))
+				assert.Empty(t, names.Missing(needed))
+				for _, in := range row.then {
+					le, _ := names.Table(indom).Label("le", in.ID)
+					assert.Equal(t, fmt.Sprint(in.ID), le)
+				}
+				assert.Equal(t, pdu.ErrAgain, names.Table(indom).LabelCode("other"), "nobody has asked for it")
+			})
+		}
+	}
+}
+
+// Names that an agent refuses to tell are unknown, and those that it has told stay.
+func TestRefusedNames(t *testing.T) {
+	c := newCounted(t)
+	indom, names := pdu.NewInDom(60, 1), &InstanceCache{}
+	old, both := derived.NewInstSet([]pdu.Inst{1}), derived.NewInstSet([]pdu.Inst{1, 2})
+	needed := InDomNeeds{}
+	needed.Add(indom)
+	look := func(in pmapitest.InDom) {
+		c.Update(func() { c.InDoms = map[pdu.InDom]pmapitest.InDom{indom: in} })
+		require.NoError(t, names.LookUp(t.Context(), c.conn, needed, []pdu.InDom{indom}, nil))
+	}
+	look(pmapitest.InDom{Code: pdu.ErrPermission})
+	assert.Equal(t, pdu.ErrPermission, names.Table(indom).NameCode(old))
+	assert.Equal(t, []pdu.InDom{indom}, names.Missing(needed))
+	look(pmapitest.InDom{Instances: []pdu.Instance{{ID: 1, Name: "one"}}})
+	assert.Zero(t, names.Table(indom).NameCode(both), "nobody has asked for the name of the new one")
+	look(pmapitest.InDom{Code: pdu.ErrAgain})
+	assert.Zero(t, names.Table(indom).NameCode(old))
+	assert.Equal(t, pdu.ErrAgain, names.Table(indom).NameCode(both))
 }

@@ -214,6 +214,25 @@ func TestSessionFollowsNames(t *testing.T) {
 	assert.Equal(t, 3, asked, "at first, and then each 8 s")
 }
 
+// Labels that were refused are asked for again, although the instances are the same.
+func TestSessionAsksAgainForRefusedLabels(t *testing.T) {
+	c := newCollector(t)
+	in := c.InDoms[binDom]
+	in.Unlabelled = pdu.ErrAgain
+	c.InDoms[binDom] = in
+	s := newSession(t, c, "kinds = sum(up.bin) by (label(kind))")
+	m, _ := s.Set().Lookup("kinds")
+	now := time.Unix(1_000_000, 0)
+	require.NoError(t, s.Sample(t.Context(), now))
+	assert.Equal(t, pdu.ErrAgain, s.Value(m).Code)
+	c.Update(func() {
+		in.Unlabelled = 0
+		c.InDoms[binDom] = in
+	})
+	require.NoError(t, s.Sample(t.Context(), now.Add(time.Second)))
+	assert.Empty(t, s.bits(t, "kinds"), "no instance has the label")
+}
+
 // Names are asked for again at once when the instances change.
 func TestSessionFollowsInstances(t *testing.T) {
 	c := newCollector(t)

@@ -32,6 +32,11 @@ func truths(t *testing.T, value uint64) [][2]pdu.Frame {
 	add(&pdu.DescReq{PMID: id}, &pdu.DescReply{Desc: pdu.Desc{PMID: id, Type: pdu.TypeU64, InDom: pdu.NewInDom(400, 1)}})
 	add(&pdu.InstanceReq{InDom: pdu.NewInDom(400, 1), Inst: pdu.NoInst},
 		&pdu.InstanceReply{InDom: pdu.NewInDom(400, 1), Instances: []pdu.Instance{{ID: 0, Name: "m0"}, {ID: 1, Name: "m1"}}})
+	kind, err := pdu.NewLabelSet(1, pdu.LabelInstances, map[string]any{"kind": "disk"})
+	require.NoError(t, err)
+	indom := uint32(pdu.NewInDom(400, 1))
+	add(&pdu.LabelReq{Ident: indom, Type: pdu.LabelInstances},
+		&pdu.Labels{Ident: indom, Type: pdu.LabelInstances, Sets: []pdu.LabelSet{kind}})
 	add(&pdu.Fetch{PMIDs: []pdu.PMID{id, id + 1, id + 2}}, &pdu.Result{Sets: []pdu.ValueSet{
 		{PMID: id, Values: []pdu.Value{pdu.Uint64Value(pdu.NoInst, value)}},
 		{PMID: id + 1, Values: []pdu.Value{pdu.Uint64Value(1, 8), pdu.Uint64Value(0, 9)}},

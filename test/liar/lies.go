@@ -40,6 +40,7 @@ type lie struct {
 func table() []lie {
 	names, descs := []pdu.Kind{pdu.KindPMNSNames}, []pdu.Kind{pdu.KindDescReq}
 	instances, fetch := []pdu.Kind{pdu.KindInstanceReq}, []pdu.Kind{pdu.KindFetch}
+	labels := []pdu.Kind{pdu.KindLabelReq}
 	below := []pdu.Kind{pdu.KindPMNSChild, pdu.KindPMNSTraverse, pdu.KindPMNSIDs}
 	codes := "-12389 -12387 -2 -2147483648" // AGAIN, PERMISSION, ENOENT, none
 	return []lie{
@@ -102,6 +103,13 @@ func table() []lie {
 			return frame
 		}},
 		{"instances-churn", "", slices.Concat(fetch, instances), churn},
+
+		{"labels-error", "-12410 " + codes, labels, refuse}, // NOLABELS
+		{"labels-code", "-12389", labels, changeMessage(func(t *exchange, m *pdu.Labels) {
+			for i := range m.Sets {
+				m.Sets[i] = pdu.LabelSet{Inst: m.Sets[i].Inst, Code: pdu.Code(t.number())}
+			}
+		})},
 
 		{"fetch-error", "-12389 1", fetch, refuse},
 		{"fetch-changes", "31", fetch, patchResult(func(frame []byte) { put(frame, pdu.HeaderSize, 31) })},

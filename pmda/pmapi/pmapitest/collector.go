@@ -25,11 +25,12 @@ type Metric struct {
 
 // InDom is an instance domain of a [Collector].
 type InDom struct {
-	Instances []pdu.Instance
-	Code      pdu.Code // < 0: the reason why there are none
-	Unnamed   pdu.Code // < 0: the answer of the domain's agent to a request for the number of a name
-	OneLine   string
-	Help      string
+	Instances  []pdu.Instance
+	Code       pdu.Code // < 0: the reason why there are none
+	Unnamed    pdu.Code // < 0: the answer of the domain's agent to a request for the number of a name
+	Unlabelled pdu.Code // < 0: the answer of the domain's agent to a request for the labels of its instances
+	OneLine    string
+	Help       string
 }
 
 // LabelKey identifies the labels of one thing: the Type and Ident of a [pdu.LabelReq].
@@ -143,6 +144,9 @@ func (s *session) answer(req pdu.Message) []pdu.Message {
 	case *pdu.TextReq:
 		return one(s.text(req))
 	case *pdu.LabelReq:
+		if code := s.InDoms[pdu.InDom(req.Ident)].Unlabelled; code < 0 && req.Type == pdu.LabelInstances {
+			return errorReply(code)
+		}
 		return one(&pdu.Labels{Ident: req.Ident, Type: req.Type, Sets: s.Labels[LabelKey{req.Type, req.Ident}]})
 	case *pdu.PMNSNames:
 		return one(s.lookup(req.Names))
