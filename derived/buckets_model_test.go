@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -263,18 +264,26 @@ func (h *histogramModel) share(bound float64) float64 {
 	return below / total
 }
 
-// 2,000 random histograms have the values of the model: alone, in groups, as they are counted, as rates of counters of
-// which some were reset, and with buckets without values.
+// 2,000 random histograms have the values of the model: alone, in groups, as they are counted, as changes and rates of
+// counters of which some were reset, with guards that select one of two metrics for each bucket or for all, and with
+// buckets without values. While labels are refused, there are none.
 func TestBucketsFollowTheModel(t *testing.T) {
 	r := groupModeller{rand.New(rand.NewPCG(53, 1))}
 	cat := derivedtest.NewCatalog(t)
-	values, without := 0, 0
+	values, without, refusals := 0, 0, 0
 	for round := 0; values+without < 4000; round++ {
 		form := r.pick("label", "le:", "le=", "range", "number")
+		x := r.pick("rate(bin.ctr)", "delta(bin.ctr)", "(bin ? bin.d : novalue())",
+			"(bin.u ? 1.0 * bin.f : 1.0 * bin.l)", "(long.one ? 1.0 * bin.f : 1.0 * bin.l)")
+		oneBranch := strings.Contains(x, "long") // whose instances are the buckets
 		by := r.IntN(3) > 0
 		var all []histogramModel
 		for _, group := range []string{"a", "b", "c"}[:1+r.IntN(3)] {
-			all = append(all, r.model(group, form))
+			h := r.model(group, form)
+			if oneBranch {
+				h.reset = -1
+			}
+			all = append(all, h)
 			if !by || form == "number" { // which is the whole name
 				break
 			}
@@ -286,6 +295,8 @@ func TestBucketsFollowTheModel(t *testing.T) {
 		names, labels, kinds := map[pdu.Inst]string{}, map[pdu.Inst]string{}, map[pdu.Inst]string{}
 		was, is := &Vector{Type: pdu.TypeU32}, &Vector{Type: pdu.TypeU32}
 		there, counts := &Vector{Type: pdu.Type32}, &Vector{Type: pdu.TypeDouble}
+		branches, ofBranch := [2]*Vector{{Type: pdu.Type64}, {Type: pdu.TypeFloat}}, [2][]pdu.Inst{}
+		guard, whole := &Vector{Type: pdu.TypeU32}, r.IntN(2)
 		ids := r.Perm(50)
 		var insts []pdu.Inst
 		for _, h := range all {
@@ -305,21 +316,41 @@ func TestBucketsFollowTheModel(t *testing.T) {
 					is.Bits[len(is.Bits)-1], exists = start, 0
 				}
 				there.Bits, counts.Bits = append(there.Bits, exists), append(counts.Bits, math.Float64bits(n))
+				selected := r.IntN(2)
+				guard.Bits = append(guard.Bits, uint64(selected))
+				if oneBranch {
+					selected = whole
+				}
+				for k, v := range branches { // what is not selected does not matter
+					count := [...]uint64{uint64(int64(n)), uint64(math.Float32bits(float32(n)))}[k]
+					if has := h.reset != i; k == selected && has || k != selected && r.IntN(2) == 0 {
+						v.Bits, ofBranch[k] = append(v.Bits, count), append(ofBranch[k], id)
+					}
+				}
 			}
 		}
-		for _, v := range []*Vector{was, is, there, counts} {
+		for _, v := range []*Vector{was, is, there, counts, guard} {
 			v.Insts = NewInstSet(insts)
 		}
+		for k, v := range branches {
+			if len(v.Bits) > 0 {
+				v.Insts = NewInstSet(ofBranch[k])
+			}
+		}
 		table := NewNameTable(names, nil).WithLabels(map[string]map[pdu.Inst]string{"le": labels, "kind": kinds})
+		refused := r.IntN(20) == 0
+		if refused {
+			table = NewNameTable(names, nil).Unanswered(nil, pdu.ErrPermission)
+		}
 		tables := map[pdu.InDom]*NameTable{derivedtest.BinInDom: table}
 		before := &moment{at: time.Unix(100, 0), names: tables, values: map[pdu.PMID]*Vector{
 			cat.Metrics["bin.ctr"].PMID: was,
 		}}
 		now := &moment{at: time.Unix(110, 0), names: tables, values: map[pdu.PMID]*Vector{
 			cat.Metrics["bin.ctr"].PMID: is, cat.Metrics["bin"].PMID: there, cat.Metrics["bin.d"].PMID: counts,
+			cat.Metrics["bin.l"].PMID: branches[0], cat.Metrics["bin.f"].PMID: branches[1], cat.Metrics["bin.u"].PMID: guard,
+			cat.Metrics["long.one"].PMID: {Type: pdu.Type32, Bits: []uint64{uint64(whole)}},
 		}}
-
-		x := r.pick("rate(bin.ctr)", "(bin ? bin.d : novalue())")
 		n, bound := float64(r.IntN(201))/2, float64(r.IntN(160)-60)/8
 		text := fmt.Sprintf("nth_percentile_bucket(%s, %g)", x, n)
 		want := func(h *histogramModel) float64 { return h.percentile(n) }
@@ -337,6 +368,13 @@ func TestBucketsFollowTheModel(t *testing.T) {
 		eval.Reset(now, before)
 		v := eval.Value(m)
 		checkVector(t, m, v)
+		if refused {
+			require.Zero(t, v.Len(), "%s of %v", text, all)
+			if refusals++; !slices.ContainsFunc(all, func(h histogramModel) bool { return h.reset >= 0 }) {
+				require.Equal(t, pdu.ErrPermission, v.Code, "%s of %v", text, all)
+			}
+			continue
+		}
 		got := map[string]float64{}
 		for i := range v.Len() {
 			name := all[0].group
@@ -362,4 +400,5 @@ func TestBucketsFollowTheModel(t *testing.T) {
 	}
 	require.Greater(t, values, 2000, "a test over nothing shows nothing")
 	require.Greater(t, without, 200, "a test over nothing shows nothing")
+	require.Greater(t, refusals, 50, "a test over nothing shows nothing")
 }

@@ -127,8 +127,8 @@ func (t *NameTable) LabelCode(name string) pdu.Code {
 	return cmp.Or(pdu.CodeOf(t.noLabels), pdu.ErrAgain)
 }
 
-// NameCode returns the error because of which an instance has no known name. It is 0 if all have one, or if there was no
-// error: the names of new instances are asked for.
+// NameCode returns the error because of which an instance has no known name. It is 0 if all have one, or if there was
+// no error: the names of new instances are asked for.
 func (t *NameTable) NameCode(of *InstSet) pdu.Code {
 	if t == nil || t.noNames == nil {
 		return 0

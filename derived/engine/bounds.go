@@ -42,7 +42,8 @@ type bound struct {
 	form BoundForm
 }
 
-// BoundOf returns how an instance tells the bound of its bucket. The label must be known, see [column.NameTable.LabelCode].
+// BoundOf returns how an instance tells the bound of its bucket. The label must be known, see
+// [column.NameTable.LabelCode].
 func BoundOf(names *column.NameTable, id pdu.Inst) BoundForm {
 	name, _ := names.Name(id)
 	label, _ := names.Label(BoundLabelName, id)

@@ -60,6 +60,7 @@ func (e *Evaluation) buckets(s *step, c *cell) {
 		c.v.Code, c.v.Why = pdu.ErrInst, m.buckets.why
 		return
 	}
+	c.v.Incomplete = a.Incomplete
 	out := c.makeNumbers(len(m.buckets.histograms))[:0]
 	m.ids = m.ids[:0]
 	for k := range m.buckets.histograms {
@@ -225,30 +226,50 @@ func (h *histogram) share(n float64) float64 {
 	return below / h.counts[len(h.counts)-1]
 }
 
-// fill gives the values of the first operand to the instances of the second one, and NaN to the others of these.
-func (e *Evaluation) fill(s *step, c *cell) {
-	a, all := e.step(s.first), e.step(s.second)
-	switch {
-	case a.Code < 0:
-		c.v.Code = a.Code
-		return
-	case a.Len() == 0 || all.Insts == nil:
+// whole drops the values of each histogram of which an instance of the third operand has no finite value, and those in
+// none.
+func (e *Evaluation) whole(s *step, c *cell) {
+	a, all := e.step(s.first), e.step(s.third)
+	if c.v.Code = min(0, a.Code); c.v.Code < 0 || a.Len() == 0 || all.Len() == 0 {
 		return
 	}
-	c.v.Insts = all.Insts
-	out := c.makeNumbers(all.Insts.Len())
-	if all.Insts == a.Insts {
-		copy(out, a.Bits)
+	if c.v.Code = e.keyCode(s, all.Insts); c.v.Code < 0 {
 		return
 	}
-	m := c.memory()
-	if m.joined != all.Insts || m.join == nil || !m.join.IsWith(a.Insts) {
-		m.joined, m.join = all.Insts, all.Insts.Join(a.Insts)
+	if c.v.Incomplete = a.Incomplete; a.Insts == all.Insts && a.Finite() {
+		c.v.Insts, c.v.Bits = a.Insts, a.Bits
+		return
 	}
-	for k := range out {
-		out[k] = column.FromDouble(math.NaN())
+	n := all.Insts.Len()
+	at, ends := func(k int32) int { return int(k) }, []int32{0, int32(n)}
+	if s.key != group.KeyNone {
+		g := e.grouping(s, c, all.Insts)
+		at, ends = func(k int32) int { return int(g.Order[k]) }, g.Bounds
 	}
-	for k := range m.join.Insts.Len() {
-		out[m.join.Left.Place(k)] = a.Bits[m.join.Right.Place(k)]
+	m, out := c.memory(), c.makeNumbers(n)
+	m.ids = m.ids[:0]
+	lacking := 0 // in each group so far
+	for g := range len(ends) - 1 {
+		from, lacks := len(m.ids), 0
+		for k := ends[g]; k < ends[g+1]; k++ {
+			place := at(k)
+			id := all.Insts.IDs()[place]
+			if has := a.Insts.Near(id, place); has >= 0 && column.Finite(a.Type, a.Bits[has]) {
+				out[len(m.ids)], m.ids = a.Bits[has], append(m.ids, id)
+			} else {
+				lacks, c.v.Incomplete = lacks+1, true
+			}
+		}
+		switch merges := s.merges(); {
+		case merges == notMerged && lacks > 0:
+			m.ids = m.ids[:from]
+		case merges == merged && lacks > 0, merges == evenly && g > 0 && lacks != lacking:
+			c.v.Bits = nil
+			return
+		}
+		lacking = lacks
+	}
+	if c.v.Bits = out[:len(m.ids)]; len(m.ids) > 0 {
+		c.v.Insts = m.collectedSet()
 	}
 }

@@ -23,7 +23,8 @@ type compiler struct {
 	needs       map[int32]*Needs // of the metrics, by the steps of their values
 	known       map[step]int32   // the position of each step
 	byTree      map[treeAt]int32 // the steps of trees with operands
-	instancesOf map[treeAt]int32 // the steps that addInstances returned
+	instancesOf map[treeAt]int32 // the steps that addInstances and addBuckets returned
+	unit        unit             // of what is compiled now
 	patternOf   map[string]int32
 	textOf      map[string]int32
 	factorOf    map[units.Factor]int32
@@ -34,6 +35,19 @@ type compiler struct {
 type treeAt struct {
 	tree *check.Node
 	age  uint8
+	all  bool // of instancesOf: see addBuckets
+	unit unit // that it is computed for
+}
+
+// unit says which instances of a set are the buckets of one histogram, as a function of buckets reads it. At a sample
+// at which one of them has no value, or its counter went back, the others have none either: else sums over instances
+// and over time would have some of the buckets of that sample, and not the others.
+type unit struct {
+	read   bool            // by a function of buckets; false: by others
+	key    *check.GroupKey // nil: all instances are
+	domain pdu.InDom       // the groups of key
+	merged bool            // all groups of key are one histogram together, each with instances of several histograms
+	kept   bool            // a window keeps the values
 }
 
 // newCompiler returns a compiler with room for about n steps.
@@ -116,10 +130,11 @@ func (c *compiler) addTree(n *check.Node, age uint8) int32 {
 	if len(n.Kids) == 0 {
 		return c.addNode(n, age)
 	}
-	at, ok := c.byTree[treeAt{n, age}]
+	key := treeAt{tree: n, age: age, unit: c.unit}
+	at, ok := c.byTree[key]
 	if !ok {
 		at = c.addNode(n, age)
-		c.byTree[treeAt{n, age}] = at
+		c.byTree[key] = at
 	}
 	return at
 }
@@ -175,14 +190,17 @@ func (c *compiler) addCall(e *syntax.Call, n *check.Node, s step, age uint8) int
 		s.entry = c.addWindow(e, n)
 		return c.addSeconds(c.add(s), n)
 	}
-	s.first = c.addTree(x, age)
+	switch of := (unit{read: true, key: n.Key, domain: n.InDom, kept: c.unit.kept}); {
+	case s.op == opBuckets: // a bucket without a value must be noticed
+		s.first = c.addConvert(c.addWhole(x, of, age), pdu.TypeDouble)
+	case e.By != nil && c.unit.read:
+		of.merged = true
+		s.first = c.addWhole(x, of, age)
+	default:
+		s.first = c.addTree(x, age)
+	}
 	if number := e.Number(); number != nil {
 		s.third = c.add(step{op: opConst, typ: pdu.TypeDouble}.withValue(column.FromDouble(number.Float)))
-	}
-	if s.op == opBuckets { // a bucket without a value must be noticed
-		filled := step{op: opFill, typ: pdu.TypeDouble, set: true, first: c.addConvert(s.first, pdu.TypeDouble)}
-		filled.second = c.addInstances(x, age)
-		s.first = c.add(filled)
 	}
 	if e.By != nil {
 		s.op, s.from, s.word, s.domain, s.age = opGroup, x.Type, uint8(e.Func), n.InDom, age
@@ -226,6 +244,9 @@ func (c *compiler) addCall(e *syntax.Call, n *check.Node, s step, age uint8) int
 		s.typ, s.from = computedType(s.typ), computedType(x.Type)
 		s.first, s.second = c.addConvert(s.first, s.from), c.addConvert(c.addTree(x, age+1), s.from)
 		s.variant = x.Sem == pdu.SemCounter
+		if c.unit.read && s.op == opDelta {
+			s.word = 1 // see positive
+		}
 	default:
 	}
 	at := c.addConvert(c.add(s), n.Type)
@@ -347,45 +368,97 @@ func instancesOp(n *check.Node) stepOp {
 	return 0
 }
 
+// addWhole returns the step of a set without the values of histograms of which one lacks.
+func (c *compiler) addWhole(n *check.Node, of unit, age uint8) int32 {
+	s := step{op: opWhole, typ: n.Type, set: true}
+	if of.key != nil {
+		s.domain, s.age = of.domain, age
+		c.setKey(&s, of.key, age)
+	}
+	outer := c.unit
+	c.unit = of
+	s.first, s.third = c.addTree(n, age), c.addBuckets(n, age)
+	if of.merged {
+		s.word = uint8(evenly)
+	}
+	if n.Key == nil && (of.kept || n.History > 0) { // an instance that has gone lacks, too
+		before := c.addBuckets(n, age+1)
+		if of.merged && n.History > 0 { // an instance that is in both samples was reset
+			whole := s
+			whole.word, whole.third = uint8(merged), c.addInstancesOf(ofBoth, s.third, before)
+			s.first = c.add(whole)
+		}
+		s.third = c.addInstancesOf(ofEither, s.third, before)
+	}
+	c.unit = outer
+	return c.add(s)
+}
+
 // addInstances returns a step whose instances are those for which n could have a value: those that its operands share,
 // even if a rate has no earlier sample. Its numbers mean nothing. default(x, y) needs it, as y stands for missing
 // values of x, and so do windows, as they have earlier values of these instances.
 func (c *compiler) addInstances(n *check.Node, age uint8) int32 {
+	return c.addInstancesIn(n, age, false)
+}
+
+// addBuckets returns a step whose instances are the buckets that n has: those of any of its operands, whether or not
+// there is a value. Its numbers mean nothing. What selects instances selects buckets.
+func (c *compiler) addBuckets(n *check.Node, age uint8) int32 { return c.addInstancesIn(n, age, true) }
+
+// addInstancesIn is addInstances, or with all addBuckets.
+func (c *compiler) addInstancesIn(n *check.Node, age uint8, all bool) int32 {
 	of := n
 	for of.Other != nil {
 		of = of.Other
 	}
-	if at, ok := c.instancesOf[treeAt{of, age}]; ok {
+	key := treeAt{of, age, all, c.unit}
+	if at, ok := c.instancesOf[key]; ok {
 		return at
 	}
 	var at int32
-	switch instancesOp(of) {
-	case opTop, opDefault, opGroup, opWindow:
+	ternary, _ := of.Expr.(*syntax.Ternary)
+	switch op := instancesOp(of); {
+	case op == opTop, op == opGroup, op == opWindow, op == opDefault && !all:
 		at = c.addTree(n, age)
-	case opMatch, opSelect:
+	case op == opMatch, op == opSelect:
 		s := c.program.steps[c.addTree(n, age)]
-		s.first = c.addInstances(of.Kids[0], age)
+		s.first = c.addInstancesIn(of.Kids[0], age, all)
+		at = c.add(s)
+	case all && ternary != nil && of.Kids[0].InDom == pdu.NoInDom: // those of the operand that is selected
+		s := c.program.steps[c.addTree(n, age)]
+		s.second = c.addPaired(of, 1, c.addBuckets(of.Kids[1], age), c.addBuckets, age)
+		s.third = c.addPaired(of, 2, c.addBuckets(of.Kids[2], age), c.addBuckets, age)
 		at = c.add(s)
 	default:
-		if at = c.addOperandInstances(of, ofBoth, age); at < 0 {
+		which := ofBoth
+		if all {
+			which = ofEither
+		}
+		if at = c.addOperandInstances(of, which, age, all); at < 0 {
 			at = c.addTree(n, age)
 		}
 	}
-	c.instancesOf[treeAt{of, age}] = at
+	c.instancesOf[key] = at
 	return at
 }
 
 // addOperandInstances returns a step with the instances that all operands of n share, or with those of any, -1 if all
-// are singular.
-func (c *compiler) addOperandInstances(n *check.Node, which instancesOf, age uint8) int32 {
-	at := int32(-1)
+// are singular. With all it is addBuckets of the operands, and a constant has no buckets beside other operands.
+func (c *compiler) addOperandInstances(n *check.Node, which instancesOf, age uint8, all bool) int32 {
+	at, tree := int32(-1), c.addInstances
+	if all {
+		tree = c.addBuckets
+	}
+	constant := func(at int32) bool { return all && c.program.steps[at].op == opConstSet }
 	for i, k := range n.Kids {
-		switch {
-		case k.InDom == pdu.NoInDom || k.Empty:
-		case at < 0:
-			at = c.addPaired(n, i, c.addInstances(k, age), c.addInstances, age)
-		default:
-			at = c.addInstancesOf(which, at, c.addPaired(n, i, c.addInstances(k, age), c.addInstances, age))
+		if k.InDom == pdu.NoInDom || k.Empty {
+			continue
+		}
+		switch one := c.addPaired(n, i, tree(k, age), tree, age); {
+		case at < 0 || constant(at):
+			at = one
+		case !constant(one):
+			at = c.addInstancesOf(which, at, one)
 		}
 	}
 	return at
@@ -399,7 +472,10 @@ func (c *compiler) addInstancesOf(of instancesOf, a, b int32) int32 {
 // setKey sets the fields of s from which grouping takes the keys.
 func (c *compiler) setKey(s *step, k *check.GroupKey, age uint8) {
 	if k.Metric != nil {
+		outer := c.unit
+		c.unit = unit{}
 		s.key, s.second = group.KeyMetric, c.addTree(k.Metric, age)
+		c.unit = outer
 		return
 	}
 	switch key := k.By.Key.(*syntax.Literal); key.Kind {

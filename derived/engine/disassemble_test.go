@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"pmdaderived/derived/column"
@@ -16,7 +17,7 @@ var stepNames = [...]string{
 	opCount: "count", opDelta: "delta", opRate: "rate", opUnchanged: "unchanged",
 	opPair: "pair", opTop: "top", opDefault: "default",
 	opScalar: "scalar", opSelect: "select", opMatch: "match", opTernary: "ternary",
-	opGroup: "group", opSpread: "spread", opRename: "rename", opInstances: "instances",
+	opBuckets: "buckets", opWhole: "whole", opGroup: "group", opSpread: "spread", opRename: "rename", opInstances: "instances",
 }
 
 // disassemble lists the steps that compute a metric, one a line, operands before operators.
@@ -69,9 +70,12 @@ func (p *program) print(i int32, numbers map[int32]int) string {
 			not = "!"
 		}
 		words = append(words, fmt.Sprintf("%s/%s/", not, p.pattern(s)))
-	case opGroup, opSpread:
+	case opGroup, opSpread, opWhole:
 		if s.op == opGroup {
 			words = append(words, s.function().String())
+		}
+		if s.op == opWhole {
+			words = append(words, [...]string{"", "merged", "evenly"}[s.merges()])
 		}
 		words = append(words, s.domain.String())
 		if s.key == group.KeyLabel {
@@ -92,5 +96,5 @@ func (p *program) print(i int32, numbers map[int32]int) string {
 	if s.set {
 		words = append(words, "set")
 	}
-	return strings.Join(words, " ")
+	return strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), " ")
 }

@@ -124,8 +124,8 @@ func (e *Evaluation) step(i int32) *column.Vector {
 		}
 	case opBuckets:
 		e.buckets(s, c)
-	case opFill:
-		e.fill(s, c)
+	case opWhole:
+		e.whole(s, c)
 	case opDelta, opRate:
 		e.change(s, c)
 	case opUnchanged:
@@ -354,7 +354,7 @@ func (e *Evaluation) changeOperands(s *step, c *cell) (now, before *column.Vecto
 }
 
 // change computes opDelta and opRate. A rate is the change divided by the seconds between the samples. A counter that
-// went down was reset: its instance has no rate, and in a window no delta.
+// went down was reset: its instance has no rate, and in a window or a histogram no delta.
 func (e *Evaluation) change(s *step, c *cell) {
 	a, b, ok := e.changeOperands(s, c)
 	if !ok {
@@ -367,7 +367,7 @@ func (e *Evaluation) change(s *step, c *cell) {
 	x, y := source{bits: a.Bits}, source{bits: b.Bits}
 	n := c.align(&x, &y, a, b)
 	out, kept := c.makeNumbers(n), 0
-	if s.op == opDelta && (!e.inWindow || !s.ofCounter()) {
+	if s.op == opDelta && (!e.inWindow && !s.positive() || !s.ofCounter()) {
 		e.apply(difference(s.from), out, &x, &y)
 		return
 	}
@@ -404,7 +404,7 @@ func (e *Evaluation) change(s *step, c *cell) {
 	if kept < n && s.set {
 		c.v.Insts = c.memory().collectedSet()
 	}
-	c.v.Bits, c.v.Incomplete = out[:kept], e.inWindow && kept < n
+	c.v.Bits, c.v.Incomplete = out[:kept], (e.inWindow || s.positive()) && kept < n
 }
 
 // setOne makes one value of a, at a position, the only one of the result.

@@ -13,7 +13,7 @@ import (
 // repetition.
 type Needs struct {
 	Operands []pdu.PMID // metrics whose values it needs
-	History  int        // number of earlier samples, 0 without delta() and rate()
+	History  int        // number of earlier samples, 0 without delta(), rate() and histograms in windows
 	HasDelta bool       // there is a delta() that is not within a rate(): the values of successive samples add up
 
 	// The other lists are about instance domains.
@@ -51,7 +51,7 @@ func (c *compiler) collectNeeds(root int32, n *check.Node) Needs {
 		if known := c.needs[i]; known != nil { // of a metric that this one uses: a chain is not walked again for each
 			needs.Operands = append(needs.Operands, known.Operands...)
 			needs.Windows = append(needs.Windows, known.Windows...)
-			needs.Divides = needs.Divides || known.Divides
+			needs.Divides, needs.History = needs.Divides || known.Divides, max(needs.History, known.History)
 			needs.addDomains(known)
 			continue
 		}
@@ -103,7 +103,7 @@ func (c *compiler) addStepNeeds(n *Needs, s *step) {
 	}
 	switch s.op {
 	case opOperand:
-		n.Operands = append(n.Operands, s.pmid())
+		n.Operands, n.History = append(n.Operands, s.pmid()), max(n.History, int(s.age))
 	case opWindow: // the operand of a window is sampled separately
 		of := &c.program.window(s).needs
 		n.addDomains(of)

@@ -31,7 +31,7 @@ const (
 	opAggregate                   // ( a -- sum(a) … ), one value
 	opCount                       // ( a -- number of values )
 	opBuckets                     // ( a -- nth_percentile_bucket(a) … ), of what the instances of a counted
-	opFill                        // ( a b -- a, of type DOUBLE, for the instances of b; NaN where a has no value )
+	opWhole                       // ( a [key] b -- a without histograms of which an instance of b lacks ), b is third
 	opDelta                       // ( a b -- a-b ), b is one sample older
 	opRate                        // ( a b -- a-b per second ), b is one sample older
 	opUnchanged                   // ( a -- 0 for each value ), delta() and rate() of constants
@@ -56,8 +56,8 @@ type step struct {
 	setA    bool          // likewise the first operand
 	setB    bool          // likewise the second
 	variant bool          // see negated and ofCounter
-	word    uint8         // see operator, function and of
-	key     group.KeyKind // of opGroup and opSpread: the source of the keys
+	word    uint8         // see operator, function, positive, merges and of
+	key     group.KeyKind // of opGroup, opSpread and opWhole: the source of the keys
 
 	// age is that of the sample that the step reads: 0 is the newest. opDefault has no values unless there is a sample of
 	// this age, and opAggregate and opCount have none for an operand without values.
@@ -66,14 +66,14 @@ type step struct {
 	typ  pdu.Type // of the result
 	from pdu.Type // of the operands
 
-	// The operands, which are steps: first, second and third in the order of the comments at stepOp. The key of opGroup
-	// and opSpread is second if it is a metric. A number among the arguments of a function is third: of opAggregate,
-	// opBuckets, opGroup and opTop. opConst and opConstSet have no operands: first and second are the halves of their
-	// value.
+	// The operands, which are steps: first, second and third in the order of the comments at stepOp. The key of opGroup,
+	// opSpread and opWhole is second if it is a metric. A number among the arguments of a function is third: of
+	// opAggregate, opBuckets, opGroup and opTop. opConst and opConstSet have no operands: first and second are the
+	// halves of their value.
 	first, second, third int32
 
-	// domain has the instances of opConstSet, opSelect, opMatch and opBuckets, and the groups of opGroup, opSpread and
-	// opRename.
+	// domain has the instances of opConstSet, opSelect, opMatch and opBuckets, and the groups of opGroup, opSpread,
+	// opWhole and opRename.
 	domain pdu.InDom
 	entry  int32 // a metric, or the position of data in the program: see pmid, operandDomain, and the methods of program
 }
@@ -101,6 +101,21 @@ func (s *step) negated() bool { return s.variant }
 
 // ofCounter reports whether the operand of opDelta or opRate is a counter.
 func (s *step) ofCounter() bool { return s.variant }
+
+// positive reports whether opDelta has no value of a counter that went down, also outside of windows.
+func (s *step) positive() bool { return s.word != 0 }
+
+// merges returns what the groups of opWhole are.
+func (s *step) merges() merging { return merging(s.word) }
+
+// merging says what the groups of opWhole are.
+type merging uint8
+
+const (
+	notMerged merging = iota // a histogram each
+	merged                   // the buckets of one histogram: all of their instances must have a value
+	evenly                   // likewise, but as many instances may lack in each of them: those of other histograms
+)
 
 // of returns the instances that opInstances finds.
 func (s *step) of() instancesOf { return instancesOf(s.word) }
@@ -136,10 +151,10 @@ func (p *program) factor(s *step) units.Factor { return p.factors[s.entry] }
 // converter returns that of opRescale.
 func (p *program) converter(s *step) *units.Converter { return p.converters[s.entry] }
 
-// pattern returns that of opMatch, and of opGroup and opSpread with group.KeyPattern.
+// pattern returns that of opMatch, and of opGroup, opSpread and opWhole with group.KeyPattern.
 func (p *program) pattern(s *step) *pattern.Regexp { return p.patterns[s.entry] }
 
-// text returns the instance of opSelect, and the label of opGroup and opSpread with group.KeyLabel.
+// text returns the instance of opSelect, and the label of opGroup, opSpread and opWhole with group.KeyLabel.
 func (p *program) text(s *step) string { return p.texts[s.entry] }
 
 // window returns that of opWindow.
@@ -152,13 +167,13 @@ func (s *step) takes(yield func(int32)) {
 	}
 	yield(s.first)
 	switch s.op {
-	case opArith, opCompare, opBool, opPair, opDelta, opRate, opInstances, opFill:
+	case opArith, opCompare, opBool, opPair, opDelta, opRate, opInstances:
 		yield(s.second)
-	case opGroup, opSpread:
+	case opGroup, opSpread, opWhole:
 		if s.key == group.KeyMetric {
 			yield(s.second)
 		}
-		if s.op == opSpread {
+		if s.op != opGroup {
 			yield(s.third)
 		}
 	case opTernary, opDefault:

@@ -26,7 +26,10 @@ type Window struct {
 	Desc    pdu.Desc      // of the result; its PMID is pdu.NoPMID
 	Grouped bool          // the instances are groups
 
-	operands  []syntax.Expr // as they are written
+	// Histograms says which instances are the buckets of one histogram, see unit. "": no function of buckets reads it.
+	Histograms string
+
+	operands  []syntax.Expr // as they are written, and the key of histograms
 	root      int32         // the step of the operand
 	instances int32         // the step that Instances needs
 	needs     Needs
@@ -59,22 +62,34 @@ func (c *compiler) addWindow(e *syntax.Call, n *check.Node) int32 {
 	x := n.Kids[0]
 	span, every := e.Window()
 	w := &Window{Func: e.Func, Span: int64(span / every), Every: every, Desc: n.Desc, operands: e.Operands()}
-	if e.Func == syntax.Latch {
+	of := c.unit
+	c.unit = unit{}
+	switch {
+	case e.Func == syntax.Latch:
 		x = bothConditions(n)
 		w.root = c.addConditions(x)
-	} else {
+	case of.read && x.InDom != pdu.NoInDom:
+		kept := of
+		kept.kept = true
+		w.root, w.Histograms = c.addWhole(x, kept, 0), "histograms"
+		if of.key != nil {
+			w.Histograms = fmt.Sprint(of.key.By, of.merged)
+			w.operands = append(w.operands, of.key.By.Key)
+		}
+	default:
 		w.root = c.addTree(x, 0)
 	}
 	w.Type = x.Type
 	switch w.instances = w.root; {
 	case x.InDom == pdu.NoInDom:
 	case e.Func == syntax.Latch: // a window in one condition may have no value of an instance for a time
-		if at := c.addOperandInstances(x, ofEither, 0); at >= 0 {
+		if at := c.addOperandInstances(x, ofEither, 0, false); at >= 0 {
 			w.instances = at
 		}
 	default:
 		w.instances = c.addInstances(x, 0)
 	}
+	c.unit = of
 	if number := e.Number(); number != nil {
 		w.Number = number.Float
 	}
@@ -123,7 +138,8 @@ func (c *compiler) addConditions(n *check.Node) int32 {
 // descriptors of all operands.
 func (s *Set) Key(w *Window) string {
 	var b strings.Builder
-	fmt.Fprint(&b, w.Func, w.Number, w.Span, w.Every, w.Type, w.Desc, w.Grouped, s.checked.Language().NoValue)
+	fmt.Fprint(&b, w.Histograms, w.Func, w.Number, w.Span, w.Every, w.Type, w.Desc, w.Grouped)
+	fmt.Fprint(&b, s.checked.Language().NoValue)
 	seen := make(map[string]bool)
 	for next := slices.Clone(w.operands); len(next) > 0; {
 		e := next[len(next)-1]

@@ -62,16 +62,19 @@ const (
 //
 //nolint:gochecknoglobals // a table
 var functions = [...]function{
-	Avg:   {word: "avg", synonym: "avg_inst", args: metric, groups: true, help: "mean over all instances"},
-	Count: {word: "count", args: metric, groups: true, help: "number of instances; 0 if x has an error"},
-	Max:   {word: "max", synonym: "max_inst", args: metric, groups: true, variadic: Largest, help: "largest value"},
+	Avg: {word: "avg", synonym: "avg_inst", args: metric, groups: true, help: "mean over all instances"},
+	Count: {
+		word: "count", args: metric, groups: true,
+		help: "number of instances; 0 if x has an error, no value if all values are missing",
+	},
+	Max: {word: "max", synonym: "max_inst", args: metric, groups: true, variadic: Largest, help: "largest value"},
 	Min: {
 		word: "min", synonym: "min_inst", args: metric, groups: true, variadic: Smallest,
 		help: "smallest value",
 	},
 	Sum: {
 		word: "sum", synonym: "sum_inst", args: metric, groups: true,
-		help: "sum over all instances; 0 if there are none",
+		help: "sum over all instances; 0 if there are none, no value if all values are missing",
 	},
 	Delta:   {word: "delta", args: newMetric, help: "change since the previous sample"},
 	Rate:    {word: "rate", args: newMetric, help: "change per second"},

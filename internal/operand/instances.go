@@ -84,9 +84,9 @@ func (known *inDomData) setInstances(instances []pdu.Instance) {
 	known.members = derived.NewInstSet(members)
 }
 
-// lookUpLabels asks for the labels of all instances, and stores the values of the wanted ones. A pmcd without labels says
-// that no instance has any. After any other error a label is unknown, unless old has it for the same instances with the
-// same names.
+// lookUpLabels asks for the labels of all instances, and stores the values of the wanted ones. A pmcd without labels
+// says that no instance has any. After any other error a label is unknown, unless old has it for the same instances
+// with the same names.
 func (known *inDomData) lookUpLabels(
 	ctx context.Context, source MetadataSource, d pdu.InDom, wanted map[string]bool, old *inDomData,
 ) error {

@@ -37,8 +37,8 @@ func (ws *Windows) InstanceName(d pdu.InDom, id pdu.Inst) (name string, ok bool)
 }
 
 // SetNames tells the windows which names instances have now. A number with another name than before is another
-// instance: all that a window has of it ends. SetNames reports whether something has ended. Groups are not concerned,
-// as a group has its number as long as a window has values of it.
+// instance: all that a window has of it ends, and if it is a bucket, all that the window has. SetNames reports whether
+// something has ended. Groups are not concerned, as a group has its number as long as a window has values of it.
 func (ws *Windows) SetNames(table func(pdu.InDom) *derived.NameTable) (changed bool) {
 	for i := range ws.windows {
 		w := &ws.windows[i]
@@ -62,6 +62,11 @@ func (w *window) setTable(t *derived.NameTable) (changed bool) {
 				n.ended = make(map[pdu.Inst]bool)
 			}
 			n.ended[id], changed = true, true
+		}
+	}
+	if changed && w.Histograms != "" { // sums of one bucket would be of more ticks than those of another one
+		for _, id := range w.instances().IDs() {
+			n.ended[id] = true
 		}
 	}
 	gone := make(map[pdu.Inst]string)

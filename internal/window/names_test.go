@@ -63,6 +63,27 @@ func TestNumbersOfOtherInstances(t *testing.T) {
 	assert.Equal(t, [4][]uint64{{9, 1004, 608}, {0, 1, 1}, {2, 1, 8}, {9, 1004, 608}}, results(s))
 }
 
+// Two buckets exchange their numbers: the others have no ticks that these lack.
+func TestNumbersOfOtherBuckets(t *testing.T) {
+	ws := windowsOf(newSet(t, map[string]string{"a": `share_bucket(sum_sample(bin, "10s"), 1)`}))
+	ids, former := []pdu.Inst{1, 2, 3}, named(map[pdu.Inst]string{1: "le:1", 2: "le:2", 3: "le:inf"})
+	ws.setNames(former)
+	add := func(tick int64, bits ...uint64) *moment {
+		s := binsAt(tick, ids, bits...)
+		ws.addAll(tick, s)
+		return s
+	}
+	s := add(1, 9, 10, 10)
+	s.names = former
+	assert.Equal(t, []float64{0.9}, numbers(ws.value(t, "a", s)))
+	now := named(map[pdu.Inst]string{1: "le:2", 2: "le:1", 3: "le:inf"})
+	assert.True(t, ws.setNames(now))
+	add(2, 4, 1, 4) // it could have changes since the tick before
+	s = add(3, 4, 1, 4)
+	s.names = now
+	assert.Equal(t, []float64{0.25}, numbers(ws.value(t, "a", s)))
+}
+
 // A number that comes back within the window is another instance only if it has another name. Until the next tick, an
 // instance that has gone has the name that it had.
 func TestNumbersThatComeBack(t *testing.T) {
