@@ -146,6 +146,7 @@ var layers = map[string]layer{
 	},
 
 	"internal/await":                         {never: pure}, // for tests
+	"internal/growth":                        {never: pure}, // for tests
 	"internal/agent/reloadtest":              {ours: "pdu", never: pure},
 	"derived/internal/derivedtest":           {ours: "pdu", modules: "github.com/stretchr/testify/require"},
 	"pmda/pmapi/pmapitest":                   {ours: "pdu"},

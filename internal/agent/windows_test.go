@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/internal/await"
+	"pmdaderived/internal/growth"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi/pmapitest"
@@ -504,4 +506,26 @@ func bitsOf(values []pdu.Value) (all []uint64) {
 		all = append(all, v.Bits)
 	}
 	return all
+}
+
+// Latches within each other, with two intervals by turns, get their sample in one pass over all windows, however many
+// they are.
+func TestNestedLatchesTakeOnePass(t *testing.T) {
+	growth.Check(t, 200, func(n int) func() {
+		lines := []string{`l0 = latch(up.count > 0, up.count < 0)`}
+		for i := range n {
+			lines = append(lines, fmt.Sprintf(`l%d = latch(l%d, up.count < 0, "%ds")`, i+1, i, 1+i%2))
+		}
+		b := newBench(t, conf(lines...))
+		b.now = b.now.Truncate(2 * time.Second)
+		b.pass(2 * time.Second)
+		b.agent.sampler.RunDue(b.now)
+		for _, s := range b.site.before.WindowSeries {
+			b.agent.upstream.Store(b.sample(1), s)
+		}
+		return func() {
+			b.agent.sampler.RunDue(b.now.Add(10 * ms))
+			require.Equal(t, "1", b.value(1, 0, lines[n][:strings.Index(lines[n], " ")]))
+		}
+	})
 }

@@ -48,6 +48,7 @@
 //	when ticks are                                        ticker.tickAfter, windowsAt
 //	how early or late a sample of a tick may be           maxEarly, ticker.deadline
 //	which windows are sampled together                    Sampler.requestSamples; with the same ticks: tickTogether
+//	in which order windows get their samples              Sampler.addSamples
 //	how a value gets into a window, and its result        package window
 //	when results are published                            Sampler.RunDue, publishIfComplete
 //	which result a client gets                            window.Reader

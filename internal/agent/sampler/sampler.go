@@ -65,6 +65,8 @@ type Sampler struct {
 	times     [][]*atomic.Int64  // by window: ns that its evaluations take are added to each
 	tooLarge  []bool             // by index: it is logged that the window has too many values
 	tickers   []*ticker
+	tickerOf  []*ticker       // by window; nil: it is not sampled
+	pending   []int           // scratch space of addSamples
 	published *Published      // of the set; nil: it has no windows
 	groups    *derived.Groups // names and numbers of groups in windows
 	lastTick  int64           // the newest tick of per-client windows, over all sets: no number is used twice
@@ -107,15 +109,23 @@ func (s *Sampler) SwitchSet(
 func (s *Sampler) ApplySet(set *derived.Set, series []*upstream.Series, times [][]*atomic.Int64) *Published {
 	s.windows = s.windows.ForSet(set)
 	s.series, s.times, s.tooLarge = series, times, make([]bool, len(series))
-	former := s.tickers
-	s.tickers = nil
+	former, tickers := make(map[rhythm]*ticker), make(map[rhythm]*ticker)
+	for _, t := range s.tickers {
+		former[t.rhythm] = t
+	}
+	s.tickers, s.tickerOf = nil, make([]*ticker, len(series))
 	served := int64(0)
 	for i, w := range set.Windows() {
-		if series[i] != nil {
-			t := s.tickerOf(former, w)
-			t.windows = append(t.windows, i)
-			served++
+		if series[i] == nil {
+			continue
 		}
+		served++
+		of := rhythm{w.Every, w.PerClient()}
+		if tickers[of] == nil {
+			tickers[of] = s.addTicker(of, former[of])
+		}
+		s.tickerOf[i] = tickers[of]
+		tickers[of].windows = append(tickers[of].windows, i)
 	}
 	s.options.Figures.Windows.Store(served)
 	if s.published = nil; served > 0 {
@@ -144,16 +154,11 @@ func (s *Sampler) ApplySet(set *derived.Set, series []*upstream.Series, times []
 // looked up. It does not wait.
 func (s *Sampler) Wake() { wait.Signal(s.wakeup) }
 
-// tickerOf finds the ticker of a window, or makes one. A new one goes on where the one of the former set was.
-func (s *Sampler) tickerOf(former []*ticker, w *derived.Window) *ticker {
-	same := func(x *ticker) bool { return x.interval == w.Every && x.perClient == w.PerClient() }
-	if at := slices.IndexFunc(s.tickers, same); at >= 0 {
-		return s.tickers[at]
-	}
-	t := &ticker{interval: w.Every, perClient: w.PerClient(), unreadInterval: s.options.Interval / freshness.PerInterval}
-	if at := slices.IndexFunc(former, same); at >= 0 {
-		old := former[at]
-		t.tick, t.tickTime, t.nextTick, t.incomplete = old.tick, old.tickTime, old.nextTick, old.incomplete
+// addTicker adds a ticker, which goes on where the one of the former set was; nil: there was none.
+func (s *Sampler) addTicker(of rhythm, former *ticker) *ticker {
+	t := &ticker{rhythm: of, unreadInterval: s.options.Interval / freshness.PerInterval}
+	if former != nil {
+		t.tick, t.tickTime, t.nextTick, t.incomplete = former.tick, former.tickTime, former.nextTick, former.incomplete
 	}
 	if t.perClient {
 		t.tick = s.lastTick
@@ -189,18 +194,14 @@ func (s *Sampler) RunDue(now time.Time) (next time.Time) {
 	changed := false
 	for _, t := range s.tickers {
 		expired := t.takeExpired(now)
-		s.recordGaps(expired, t)
+		for _, i := range expired {
+			s.windows.Miss(i, t.tick)
+		}
 		s.publishIfComplete(t) // the last tick, before the next one starts
 		s.startDueTick(t, now)
 		changed = changed || len(expired) > 0
 	}
-	for added := true; added; { // again, as latches wait for windows of other tickers
-		added = false
-		for _, t := range s.tickers {
-			added = s.addSamples(t, now) || added
-		}
-		changed = changed || added
-	}
+	changed = s.addSamples(now) || changed
 	// The samples come first: they may be older than the names.
 	changed = s.windows.SetNames(s.options.Names.Table) || changed
 	for _, t := range s.tickers {
@@ -271,73 +272,70 @@ func (s *Sampler) publish() {
 
 // requestSamples requests the samples of pending windows, together for all ticks of one time.
 func (s *Sampler) requestSamples(now time.Time) {
-	for first, t := range s.tickers {
-		var wanted []*upstream.Series
-		for n, other := range s.tickers {
-			if !other.tickTime.Equal(t.tickTime) {
-				continue
-			}
-			if n < first { // requested with that ticker
-				wanted = nil
-				break
-			}
-			for _, i := range other.pending {
-				wanted = append(wanted, s.series[i])
-			}
+	wanted := make(map[time.Time][]*upstream.Series)
+	for _, t := range s.tickers {
+		for _, i := range t.pending {
+			wanted[t.tickTime] = append(wanted[t.tickTime], s.series[i])
 		}
-		if len(wanted) > 0 {
-			// The gap only has to be long: After alone says which samples are too old.
-			s.options.Upstream.Tick(now, freshness.Need{Gap: idleInterval, After: t.tickTime.Add(-maxEarly)}, wanted...)
-		}
+	}
+	for tick, series := range wanted {
+		// The gap only has to be long: After alone says which samples are too old.
+		s.options.Upstream.Tick(now, freshness.Need{Gap: idleInterval, After: tick.Add(-maxEarly)}, series...)
 	}
 }
 
-// addSamples adds the samples that have arrived to the pending windows. It reports whether a window pends no more: it
-// has its sample, or will have none.
-func (s *Sampler) addSamples(t *ticker, now time.Time) bool {
-	if len(t.pending) == 0 {
+// addSamples adds the samples that have arrived to the pending windows, in the order of their indexes, because the
+// windows within a latch come before it. It reports whether a window pends no more: it has its sample, or will have
+// none.
+func (s *Sampler) addSamples(now time.Time) bool {
+	s.pending = s.pending[:0]
+	for _, t := range s.tickers {
+		s.pending = append(s.pending, t.pending...)
+		t.pending = nil
+	}
+	if len(s.pending) == 0 {
 		return false
 	}
-	series := make([]*upstream.Series, len(t.pending))
-	for n, i := range t.pending {
+	slices.Sort(s.pending)
+	series := make([]*upstream.Series, len(s.pending))
+	for n, i := range s.pending {
 		series[n] = s.series[i]
 	}
 	newest := s.options.Upstream.Newest(nil, series)
-	var pending []int
-	var missed []int
-	for n, i := range t.pending {
-		sample := newest[n]
+	done := false
+	for n, i := range s.pending {
+		sample, t := newest[n], s.tickerOf[i]
 		if series[n].Constant() {
 			sample = operand.Empty(now, s.options.Names)
 		}
-		switch {
-		case s.waits(i, pending, t):
-			pending = append(pending, i)
-		case sample == nil || sample.Taken.Before(t.tickTime.Add(-maxEarly)):
-			if _, resting := s.options.Upstream.State(series[n], now); resting { // others need not wait for a slow agent
-				missed = append(missed, i)
-			} else {
-				pending = append(pending, i)
-			}
-		case sample.Taken.After(t.deadline()):
-			missed = append(missed, i)
-		default:
+		early := sample == nil || sample.Taken.Before(t.tickTime.Add(-maxEarly))
+		resting := false
+		if early { // others need not wait for a slow agent
+			_, resting = s.options.Upstream.State(series[n], now)
+		}
+		if s.waits(i) || early && !resting {
+			t.pending = append(t.pending, i)
+			continue
+		}
+		done = true
+		if early || sample.Taken.After(t.deadline()) {
+			s.windows.Miss(i, t.tick)
+		} else {
 			s.addSample(t, i, sample)
 		}
 	}
-	done := len(pending) < len(t.pending)
-	t.pending = pending
-	s.recordGaps(missed, t)
 	return done
 }
 
-// waits reports whether window i is a latch around a window that pends. of is the ticker of i: of its windows before i
-// those in pending pend.
-func (s *Sampler) waits(i int, pending []int, of *ticker) bool {
+// waits reports whether window i is a latch around a window that pends, as addSamples knows already.
+func (s *Sampler) waits(i int) bool {
 	return slices.ContainsFunc(s.windows.Window(i).Needs().Windows, func(within uint32) bool {
-		return slices.Contains(pending, int(within)) || slices.ContainsFunc(s.tickers, func(t *ticker) bool {
-			return t != of && slices.Contains(t.pending, int(within))
-		})
+		t := s.tickerOf[within]
+		if t == nil {
+			return false
+		}
+		_, pends := slices.BinarySearch(t.pending, int(within))
+		return pends
 	})
 }
 
@@ -364,12 +362,5 @@ func (s *Sampler) addSample(t *ticker, i int, sample *operand.Sample) {
 				"function": w.Func, "samples": w.Span, "limit": s.windows.MaxValues,
 			}).Error("function over time has no values, they would exceed the limit")
 		}
-	}
-}
-
-// recordGaps records that windows have no sample of the last tick.
-func (s *Sampler) recordGaps(windows []int, t *ticker) {
-	for _, i := range windows {
-		s.windows.Miss(i, t.tick)
 	}
 }

@@ -5,12 +5,18 @@ import (
 	"time"
 )
 
+// rhythm is what windows with the same ticker have in common.
+type rhythm struct {
+	interval  time.Duration
+	perClient bool
+}
+
 // ticker has the ticks of the windows with one interval. Those with a span and per-client windows have different
 // tickers.
 type ticker struct {
-	interval time.Duration
-	windows  []int // indexes of the windows
-	pending  []int // windows without their sample of the last tick
+	rhythm
+	windows []int // indexes of the windows
+	pending []int // windows without their sample of the last tick, in ascending order
 
 	tick     int64     // number of the last tick
 	tickTime time.Time // its time, a multiple of the interval; zero: there was none
@@ -19,7 +25,6 @@ type ticker struct {
 	incomplete bool // the last tick is not published; read for per-client windows only
 
 	// These are for per-client windows.
-	perClient      bool
 	unreadInterval time.Duration // between the ticks of windows that no client reads; 0: they have none
 	together       []int         // by window of the set: see tickTogether
 	read           map[int]bool  // windows that a client reads, by their representative in together

@@ -12,7 +12,7 @@ const ms = time.Millisecond
 // RunDue comes when the ticker has asked for it, and later.
 func TestTicker(t *testing.T) {
 	start := time.Unix(1_000_000, 0)
-	c := &ticker{interval: time.Second, windows: []int{4, 5}}
+	c := &ticker{rhythm: rhythm{interval: time.Second}, windows: []int{4, 5}}
 	advance := func(now time.Time) {
 		if now.Before(c.nextTick) {
 			return
@@ -55,7 +55,7 @@ func TestTicker(t *testing.T) {
 func TestTickerOfPerClientWindows(t *testing.T) {
 	start := time.Unix(1_000_000, 0)
 	c := &ticker{
-		interval: time.Second, unreadInterval: 5 * time.Second, perClient: true,
+		rhythm: rhythm{time.Second, true}, unreadInterval: 5 * time.Second,
 		windows: []int{4, 5, 6}, together: []int{4: 4, 5: 5, 6: 5},
 	}
 	assert.Equal(t, start.Add(5*time.Second), c.tickAfter(start.Add(300*ms)))
