@@ -29,6 +29,7 @@ type compiler struct {
 	textOf      map[string]int32
 	factorOf    map[units.Factor]int32
 	unitsOf     map[[2]pdu.Units]int32
+	windowAt    map[windowOf]int32
 }
 
 // treeAt is a tree, computed from the sample of an age.
@@ -58,6 +59,7 @@ func newCompiler(s *Set, n int) *compiler {
 		known: make(map[step]int32, n), byTree: make(map[treeAt]int32), instancesOf: make(map[treeAt]int32),
 		patternOf: make(map[string]int32), textOf: make(map[string]int32),
 		factorOf: make(map[units.Factor]int32), unitsOf: make(map[[2]pdu.Units]int32),
+		windowAt: make(map[windowOf]int32),
 	}
 }
 

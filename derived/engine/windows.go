@@ -3,8 +3,6 @@ package engine
 import (
 	"cmp"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"pmdaderived/derived/check"
@@ -93,12 +91,9 @@ func (c *compiler) addWindow(e *syntax.Call, n *check.Node) int32 {
 	if number := e.Number(); number != nil {
 		w.Number = number.Float
 	}
-	at := slices.IndexFunc(c.program.windows, func(known *Window) bool {
-		return known.root == w.root && known.Func == w.Func && known.Number == w.Number &&
-			known.Span == w.Span && known.Every == w.Every
-	})
-	if at >= 0 {
-		return int32(at)
+	same := windowOf{w.root, w.Func, w.Number, w.Span, w.Every}
+	if at, ok := c.windowAt[same]; ok {
+		return at
 	}
 	w.Desc.PMID = pdu.NoPMID
 	_, w.Grouped = c.set.groupDomains[n.InDom]
@@ -106,8 +101,16 @@ func (c *compiler) addWindow(e *syntax.Call, n *check.Node) int32 {
 	if !w.Grouped && n.InDom != pdu.NoInDom { // to notice that a number has become another instance
 		w.needs.Names = distinct(append(w.needs.Names, n.InDom), cmp.Compare)
 	}
-	c.program.windows = append(c.program.windows, w)
-	return int32(len(c.program.windows) - 1)
+	return addEntry(c.windowAt, &c.program.windows, same, w)
+}
+
+// windowOf is what windows that are shared have in common.
+type windowOf struct {
+	root     int32
+	function syntax.Func
+	number   float64
+	span     int64
+	interval time.Duration
 }
 
 // bothConditions returns a node over the two conditions of latch(), paired as the operator || pairs them.
@@ -131,33 +134,6 @@ func (c *compiler) addConditions(n *check.Node) int32 {
 		return c.add(s)
 	}
 	return add(on, add(on, off))
-}
-
-// Key returns a text that is the same for windows of two sets if they have the same values: a window of a new set can
-// continue with the values of an old one. It contains everything that the values depend on: the expression, and the
-// descriptors of all operands.
-func (s *Set) Key(w *Window) string {
-	var b strings.Builder
-	fmt.Fprint(&b, w.Histograms, w.Func, w.Number, w.Span, w.Every, w.Type, w.Desc, w.Grouped)
-	fmt.Fprint(&b, s.checked.Language().NoValue)
-	seen := make(map[string]bool)
-	for next := slices.Clone(w.operands); len(next) > 0; {
-		e := next[len(next)-1]
-		next = next[:len(next)-1]
-		fmt.Fprintf(&b, "\n%s", e)
-		for name := range (&check.Definition{Expr: e}).Names {
-			if seen[name] {
-				continue
-			}
-			seen[name] = true
-			desc, other, err := s.checked.Resolve(name)
-			fmt.Fprintf(&b, "\n%s = %v %v", name, desc, err)
-			if other != nil {
-				next = append(next, other.Definition.Expr)
-			}
-		}
-	}
-	return b.String()
 }
 
 // Results has the current result of each window. Immutable.

@@ -253,8 +253,8 @@ func TestHistogramsFollowTheModel(t *testing.T) {
 	}
 	set := derived.Language{}.NewSet(defs, cat, "")
 	keys := map[string]bool{}
-	for _, w := range set.Windows() {
-		keys[set.Key(w)] = true
+	for _, key := range set.Keys() {
+		keys[key] = true
 	}
 	require.Len(t, keys, len(set.Windows()), "no window goes on with the values of another one after a reload")
 	service := func(w *services, id pdu.Inst) string { return fmt.Sprint("s", int(id)/len(w.bounds)) }

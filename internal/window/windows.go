@@ -50,8 +50,9 @@ type Windows struct {
 	evaluated []derived.Sample // samples that eval was reset to
 	within    derived.Results  // results of the windows within latches
 	windows   []window
-	fullSize  int // number of values of all windows with a span once they are full, by their newest ticks
-	perClient int // number of per-client windows
+	keys      []string // of the windows, see derived.Set.Keys
+	fullSize  int      // number of values of all windows with a span once they are full, by their newest ticks
+	perClient int      // number of per-client windows
 	reducer   reducer
 }
 
@@ -67,15 +68,14 @@ func NewWindows(groups *derived.Groups) *Windows {
 func (ws *Windows) ForSet(set *derived.Set) *Windows {
 	next := &Windows{
 		MaxValues: ws.MaxValues, FirstTicks: ws.FirstTicks, Unlimited: ws.Unlimited, set: set, groups: ws.groups,
-		windows: make([]window, len(set.Windows())),
+		windows: make([]window, len(set.Windows())), keys: set.Keys(),
 	}
 	former := make(map[string]*window)
-	for i := range ws.windows {
-		former[ws.set.Key(ws.windows[i].Window)] = &ws.windows[i]
+	for i, key := range ws.keys {
+		former[key] = &ws.windows[i]
 	}
 	for i, of := range set.Windows() {
-		w := &next.windows[i]
-		key := set.Key(of)
+		w, key := &next.windows[i], next.keys[i]
 		if old := former[key]; old != nil {
 			*w = *old
 			w.Window = of
