@@ -89,6 +89,7 @@ type Agent struct {
 	// These fields belong to the request loop, which alone knows clients, their contexts and evaluations.
 	contexts        *contexts
 	clients         map[pmda.Client]*client
+	lookedUp        int // number of metrics in the lookups of all clients
 	evaluations     history.Evaluations
 	windows         *window.Reader           // results of per-client windows
 	groups          *derived.Groups          // names and numbers of groups

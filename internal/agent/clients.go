@@ -18,8 +18,8 @@ const (
 	// maxClients bounds the number of clients. pmcd has far fewer: each needs a file descriptor.
 	maxClients = 1 << 16
 
-	// maxLookups bounds the number of metrics that are sampled for a client that has looked them up and not fetched
-	// yet.
+	// maxLookups bounds the number of metrics that are sampled for clients that have looked them up and not fetched yet.
+	// Beyond it the client with most of them loses its own.
 	maxLookups = 1 << 16
 
 	// A look-up of a name that is among the last recentLookups of the client is a repeated one. For it a
@@ -68,23 +68,35 @@ func (a *Agent) recordLookup(c pmda.Client, m *reload.ServedState) (recent []*up
 	now := a.options.Now()
 	l := &a.client(c, now).lookups
 	if now.Sub(l.last) > freshness.LookupTime {
+		a.lookedUp -= len(l.series)
 		l.series = nil // the client has given up on these
 	}
 	if last := l.series[max(0, len(l.series)-recentLookups):]; slices.Contains(last, m.Series) {
 		recent = last
 	}
-	if n := len(l.series); n < maxLookups && (n == 0 || l.series[n-1] != m.Series) {
+	if n := len(l.series); n == 0 || l.series[n-1] != m.Series {
 		l.series = append(l.series, m.Series)
+		a.lookedUp++
 	}
 	l.last = now
 	a.upstream.Plan(&l.timer, predict.AfterLookup(now), l.series)
+	for a.lookedUp > maxLookups {
+		most := a.clients[c]
+		for _, cl := range a.clients {
+			if len(cl.lookups.series) > len(most.lookups.series) {
+				most = cl
+			}
+		}
+		a.forgetLookups(most)
+	}
 	return recent
 }
 
-// forgetLookups ends the samples for the look-ups of a client, which has fetched or disconnected.
+// forgetLookups ends the samples for the look-ups of a client, which has fetched or disconnected, or has too many.
 func (a *Agent) forgetLookups(cl *client) {
 	if !cl.lookups.last.IsZero() {
 		a.upstream.Unplan(&cl.lookups.timer)
+		a.lookedUp -= len(cl.lookups.series)
 		cl.lookups = lookups{}
 	}
 }

@@ -185,3 +185,47 @@ func TestListWithNewDefinition(t *testing.T) {
 	b.sample(115, "y")
 	assert.Equal(t, []string{"5", unknown}, fetch())
 }
+
+// Whoever comes after thousands of lists and look-ups has samples made for its next fetch like everybody else.
+func TestFloodOfSchedules(t *testing.T) {
+	eight := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
+	var lines []string
+	for _, m := range eight {
+		lines = append(lines, m+" = delta(up.count)")
+	}
+	b := newBench(t, conf(lines...))
+	permutations(b, maxContexts-1, slices.Clone(eight), func(list []string) { b.fetch(flooder, 0, list...) })
+	for n := range pmda.Client(200) {
+		b.agent.recordLookup(bystander+1+n, b.metric("a"))
+	}
+	b.fetch(victim, 0, "a")
+	assert.True(t, b.agent.contexts.ofClient[victim].contexts[0].timer.Active())
+	b.agent.recordLookup(bystander, b.metric("a"))
+	assert.True(t, b.agent.clients[bystander].lookups.timer.Active())
+}
+
+// Many look-ups of one client, or of many, cost the client with most of them its samples, and nobody else.
+func TestFloodOfLookups(t *testing.T) {
+	b := newBench(t, conf("a = up.count", "b = up.load"))
+	b.agent.recordLookup(victim, b.metric("a"))
+	total := func() (n int) {
+		for _, cl := range b.agent.clients {
+			n += len(cl.lookups.series)
+		}
+		return n
+	}
+	for n := range maxLookups + 1000 {
+		c := flooder + pmda.Client(n%2)
+		for _, m := range []string{"a", "b"} {
+			b.agent.recordLookup(c, b.metric(m))
+		}
+		if n%1000 == 0 {
+			assert.LessOrEqual(t, total(), maxLookups)
+		}
+	}
+	assert.True(t, b.agent.clients[victim].lookups.timer.Active())
+	for c := range b.agent.clients {
+		b.agent.EndContext(c)
+	}
+	assert.Zero(t, b.agent.lookedUp)
+}

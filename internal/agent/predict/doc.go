@@ -34,5 +34,5 @@
 //	whether there is a forecast                           Predictor.predictable
 //	how long before the expected fetch its sample is      Predictor.lead
 //	when there are repeated samples, and how far apart    Schedule.setNext, gap; the constants of package freshness
-//	how many contexts have samples                        maxTimers
+//	how many contexts have samples                        contexts.makeRoom and Agent.recordLookup of package agent
 package predict

@@ -5,9 +5,6 @@ import (
 	"time"
 )
 
-// maxTimers bounds the number of active timers. Beyond it, contexts have no samples made for them.
-const maxTimers = 4096
-
 // Timer has the schedule of one context, and a value: what is to be sampled. The zero value is not active.
 type Timer[T any] struct {
 	schedule Schedule
@@ -18,7 +15,8 @@ type Timer[T any] struct {
 // Active reports whether the timer is among its Timers.
 func (e *Timer[T]) Active() bool { return e.position > 0 }
 
-// Timers orders the active timers by the time of their next sample.
+// Timers orders the active timers by the time of their next sample. Their number has no bound of its own: their owner
+// bounds what they belong to.
 type Timers[T any] struct{ heap timerHeap[T] }
 
 // Set sets the schedule and the value of a timer. A schedule without a next sample stops it.
@@ -29,7 +27,7 @@ func (t *Timers[T]) Set(e *Timer[T], schedule Schedule, value T) {
 		t.Remove(e)
 	case e.position > 0:
 		heap.Fix(&t.heap, e.position-1)
-	case len(t.heap) < maxTimers:
+	default:
 		heap.Push(&t.heap, e)
 	}
 }

@@ -172,11 +172,3 @@ func TestPauseBeforeTheFirstFetch(t *testing.T) {
 	f.pass(time.Minute)
 	assert.Empty(t, f.times())
 }
-
-func TestTimersAreBounded(t *testing.T) {
-	var f following
-	for range maxTimers + 10 {
-		f.fetch(&Predictor{}, &Timer[string]{}, "")
-	}
-	assert.Len(t, f.heap, maxTimers)
-}
