@@ -461,6 +461,42 @@ func TestTrust(t *testing.T) {
 	assert.Zero(t, l.AdmitLookup(subtree("pmcd", 1000), now), "pmcd answers these by itself")
 }
 
+// A quick answer clears agents together only with values of each of them, and an agent only with values of its own,
+// whoever else is charged for the request.
+func TestWhoIsCleared(t *testing.T) {
+	of := Budgets([]int{1, 2})
+	both := of[2]
+	for _, row := range []struct {
+		name    string
+		charged []Budget
+		values  []int
+		cleared []Budget
+	}{
+		{"all have values", of, []int{1, 2}, of},
+		{"all have values, others not", append(of[:3:3], agent(3)), []int{1, 2}, of},
+		{"one has none", of, []int{1}, of[:1]},
+		{"one has none, and they are charged together", of[2:], []int{1}, nil},
+		{"nobody has any", of, nil, nil},
+		{"they are charged together", of[2:], []int{1, 2}, of[2:]},
+		{"one is asked alone", of[:1], []int{1}, of[:1]},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := make(States)
+			now := time.Now()
+			for _, b := range append(of, agent(3)) {
+				for range 2 {
+					now = now.Add(incidentTime)
+					s.Charge(Request{Budgets: []Budget{b}, AgentTime: Long, Ended: now})
+				}
+			}
+			require.Equal(t, of, s.SlowOf(of...))
+			_, recovered := s.Charge(Request{Budgets: row.charged, HaveValues: row.values, Ended: now})
+			assert.Equal(t, row.cleared, recovered)
+			assert.Equal(t, slices.Contains(row.cleared, both), s.SlowOf(both) == nil)
+		})
+	}
+}
+
 // A code does not clear: pmcd has one at once for an agent that it has given up.
 func TestCodesClearNobody(t *testing.T) {
 	l := Tracker{States: make(States)}

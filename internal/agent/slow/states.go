@@ -282,18 +282,20 @@ func (s States) addOverrun(st *state, r Request) {
 }
 
 // clearQuick clears the budgets of a quick request, and returns those that were slow. An agent without values in the
-// answer stays as it is: pmcd answers at once for an agent that it has given up. So does a suspect while too much time
+// answer stays as it is: pmcd answers at once for an agent that it has given up. So does a budget of several agents, if
+// one of them has no values, whoever else is charged for the request. So does a suspect while too much time
 // has been charged to nobody: its quick answer may be one of a slow agent between long ones.
 func (s States) clearQuick(r Request) (recovered []Budget) {
 	st := s[Budget{Domain: nobodyKnown}]
 	unclear := st != nil && s.overrunAt(st, r.Ended) > maxOverrun
 	silent := func(of Budget) bool {
-		return of.Kind == Values && of.Domain != severalAgents && !slices.Contains(r.HaveValues, of.Domain)
+		return of.Kind == Values && slices.ContainsFunc(strings.Fields(of.String()), func(domain string) bool {
+			return !slices.ContainsFunc(r.HaveValues, func(d int) bool { return strconv.Itoa(d) == domain })
+		})
 	}
 	for _, b := range r.Budgets {
 		st := s[b]
-		if st == nil || silent(b) || b.Domain == severalAgents && slices.ContainsFunc(r.Budgets, silent) ||
-			unclear && !st.slow {
+		if st == nil || silent(b) || unclear && !st.slow {
 			continue
 		}
 		if st.slow {
