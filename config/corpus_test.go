@@ -219,15 +219,16 @@ func libpcpMessages(problems []*Problem) string {
 		fmt.Fprintf(&b, "[%s:%d] %s: ", p.Pos.File, p.Pos.Line, severity)
 
 		msg, column := p.Msg, p.Pos.Column
-		_, raw, _ := strings.Cut(p.Line, "=")
+		line, _ := p.Excerpt.Lines()
+		_, raw, _ := strings.Cut(line, "=")
 		const duplicate = "Duplicate global derived metric name"
 		if strings.HasPrefix(msg, duplicate) { // libpcp shows the expression, not the name
 			msg = duplicate
-			column = 1 + len(p.Line) - len(strings.TrimLeft(raw, blank.All))
+			column = 1 + len(line) - len(strings.TrimLeft(raw, blank.All))
 		} else if p.Err == nil {
 			fmt.Fprintf(&b, "pmLoadDerivedConfig: %s\n", msg)
 			if !strings.HasPrefix(msg, "illegal derived metric name") && p.Severity == Error {
-				fmt.Fprintf(&b, "%s\n", p.Line)
+				fmt.Fprintf(&b, "%s\n", line)
 			}
 			continue
 		}
@@ -237,7 +238,7 @@ func libpcpMessages(problems []*Problem) string {
 				caret[i] = ' '
 			}
 		}
-		caret[column-1-(len(p.Line)-len(raw))] = '^'
+		caret[column-1-(len(line)-len(raw))] = '^'
 		fmt.Fprintf(&b, "pmRegisterDerived(%s, ...) syntax error\n%s\n%s\n", p.Name, raw, caret)
 		if msg != "syntax error" {
 			fmt.Fprintf(&b, "%s\n", msg)

@@ -51,11 +51,10 @@ func newExprLocation(file string, l line, expr string) ExprLocation {
 // itself. An offset from len(expr) on means the position behind its last byte, a negative one its first byte.
 func (p ExprLocation) Problem(expr string, offset int) *Problem {
 	offset = max(0, min(offset, len(expr)))
-	number, source, column := p.line, p.before+expr, len(p.before)+1+offset
+	number, shown := p.line, Excerpt{p.before, expr, len(p.before) + 1 + offset}
 	if p.joined != nil {
-		part, at := p.joined.locate(len(p.joined.text) - len(expr) + offset)
-		number, source, column = part.number, part.source, at
+		part, column := p.joined.locate(len(p.joined.text) - len(expr) + offset)
+		number, shown = part.number, NewExcerpt(part.source, column)
 	}
-	line, caret := Excerpt(source, column)
-	return &Problem{Pos: Position{File: p.file, Line: number, Column: column}, Line: line, Caret: caret}
+	return &Problem{Pos: Position{File: p.file, Line: number, Column: shown.column}, Excerpt: shown}
 }

@@ -48,7 +48,8 @@ func FuzzRead(f *testing.F) {
 			require.LessOrEqual(t, p.Pos.Line, len(lines))
 			require.Positive(t, p.Pos.Column)
 			require.LessOrEqual(t, p.Pos.Column, len(lines[p.Pos.Line-1])+1)
-			require.NotContains(t, p.Line+p.Caret, "\n")
+			line, caret := p.Excerpt.Lines()
+			require.NotContains(t, line+caret, "\n")
 		}
 
 		// What was understood once reads the same when written plainly.

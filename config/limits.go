@@ -11,6 +11,7 @@ const (
 	MaxDefinitions   = 100_000  // definitions of a load
 	MaxName          = 1016     // bytes of a name: with "derived." 1,024. PCP's tools abort at names of some 4,000 bytes
 	MaxProblems      = 10_000   // problems reported per file
+	MaxMarks         = 10_000   // names that a file masks, and its control lines, together
 	MaxLabels        = 200      // labels of a definition
 	MaxLabelText     = 32 << 10 // bytes of these labels as JSON
 	maxShown         = 2000     // bytes of a source line in a message

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 
 	"pmdaderived/internal/blank"
@@ -25,13 +26,8 @@ type part struct {
 // locate returns the part at an offset of the text, and the column in its physical line. The offset may be the length
 // of the text.
 func (l line) locate(offset int) (p part, column int) {
-	p = l.parts[0]
-	for _, next := range l.parts[1:] {
-		if next.at > offset {
-			break
-		}
-		p = next
-	}
+	next, _ := slices.BinarySearchFunc(l.parts[1:], offset+1, func(p part, offset int) int { return p.at - offset })
+	p = l.parts[next]
 	return p, p.column + offset - p.at
 }
 

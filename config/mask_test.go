@@ -1,11 +1,15 @@
 package config
 
 import (
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"pmdaderived/internal/growth"
 )
 
 func TestMasks(t *testing.T) {
@@ -148,6 +152,37 @@ func TestMasks(t *testing.T) {
 			assert.Equal(t, loaded.state().digest, scanFiles(row.paths, readFiles).digest, "a watcher would report changes for ever")
 		})
 	}
+}
+
+// Masks and control lines of a file are as many as its problems may be, and cost as much as their text, also in a line
+// that has all of them.
+func TestMasksAreBounded(t *testing.T) {
+	names := func(n int) string { return strings.Repeat(" x.y", n) }
+	inTree(t, map[string]string{
+		"shipped/a": "a = 1\nb = 1", "own/a": "# pmdaderived:mask a" + names(MaxMarks) + " b",
+		"own/b": strings.Repeat("#control a = b\n", MaxMarks+10),
+	})
+	loaded := Load([]string{"shipped", "own"}, nil)
+	assert.Equal(t, []string{
+		"shipped/a b=1",
+		"own/a:1:40018 error: more than 10000 masks and control lines in this file; the rest has no effect",
+		"own/b:10001:10 error: more than 10000 masks and control lines in this file; the rest has no effect",
+		"own/a:1:22 warning: masks nothing: no directory before this one has a definition x.y or below it",
+	}, located(loaded))
+	assert.Len(t, loaded.Controls, MaxMarks)
+
+	growth.Check(t, 3000, func(n int) func() {
+		var text strings.Builder
+		text.WriteString("# pmdaderived:mask")
+		for i := range n {
+			fmt.Fprintf(&text, "\\\n m%d", i)
+		}
+		return func() { readText("f", []byte(text.String()), nil) }
+	})
+	size := 100 * (MaxMarks + 10)
+	assert.Less(t, growth.Bytes(func() {
+		readText("f", []byte("# pmdaderived:mask "+strings.Repeat(" abcdefghi", size/10)), nil)
+	}), uint64(30*size), "a small multiple of the text")
 }
 
 // An entry of another user in a directory that everyone can write to masks nothing, whatever it leads to.

@@ -49,10 +49,7 @@ type Problem struct {
 	Severity Severity
 	Msg      string
 
-	// Line is the source line of Pos, and Caret a line with a caret to show below it. Both are empty if Pos has no line.
-	// They are fit for a terminal: bytes that are not printable UTF-8 are replaced, and a very long line is cut around the
-	// caret.
-	Line, Caret string
+	Excerpt Excerpt // the source line of Pos, if it has a line
 
 	Code string // kind of warning or note, "" for some errors; never changes, since people silence problems by it
 	Name string // of the definition; "": the problem is not in a definition
@@ -69,8 +66,8 @@ type Problem struct {
 // own.
 func (p *Problem) Error() string {
 	text := p.Pos.String() + ": " + p.Msg
-	if p.Caret != "" {
-		text += "\n" + p.Line + "\n" + p.Caret
+	if line, caret := p.Excerpt.Lines(); caret != "" {
+		text += "\n" + line + "\n" + caret
 	}
 	return text
 }
@@ -78,23 +75,44 @@ func (p *Problem) Error() string {
 // Unwrap returns Err.
 func (p *Problem) Unwrap() error { return p.Err }
 
-// Excerpt returns a source line, and a line with a caret below a column of it, for a terminal, as Line and Caret of
-// [Problem]. column counts bytes from 1.
-func Excerpt(source string, column int) (line, caret string) {
+// Excerpt is a source line with a position in it. The zero value is no line. It only refers to the line: what is shown of
+// it is made when it is printed, as a line can have many problems.
+type Excerpt struct {
+	before, rest string // the line
+	column       int    // in the line, in bytes from 1; 0: there is no line
+}
+
+// NewExcerpt returns the excerpt of a source line at a column, which counts bytes from 1.
+func NewExcerpt(source string, column int) Excerpt {
+	return Excerpt{rest: source, column: max(1, column)}
+}
+
+// At returns the excerpt of the same line at another column.
+func (e Excerpt) At(column int) Excerpt { return Excerpt{e.before, e.rest, column} }
+
+// Lines returns the line, and a line with a caret to show below it; both are empty if there is none. They are fit for a
+// terminal: bytes that are not printable UTF-8 are replaced, and a very long line is cut around the caret.
+func (e Excerpt) Lines() (line, caret string) {
+	if e.column == 0 {
+		return "", ""
+	}
 	const cut = "…"
-	at := max(0, min(column-1, len(source)))
-	from, to := 0, len(source)
-	if len(source) > maxShown {
-		from = max(0, min(at-maxShown/2, len(source)-maxShown))
+	size := len(e.before) + len(e.rest)
+	at := min(e.column-1, size)
+	from, to := 0, size
+	if size > maxShown {
+		from = max(0, min(at-maxShown/2, size-maxShown))
 		to = from + maxShown
 	}
-
-	shown := source[from:to]
+	part := func(text string, from, to int) string {
+		return text[min(max(0, from), len(text)):min(max(0, to), len(text))]
+	}
+	shown := part(e.before, from, to) + part(e.rest, from-len(e.before), to-len(e.before))
 	line, caret = printable.Line(shown), Caret(shown, at-from)
 	if from > 0 {
 		line, caret = cut+line, " "+caret
 	}
-	if to < len(source) {
+	if to < size {
 		line += cut
 	}
 	return line, caret

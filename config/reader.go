@@ -17,6 +17,7 @@ type reader struct {
 	file     string
 	scan     scanner
 	problems int
+	marks    int // masks and control lines
 	complete bool
 	secret   bool     // not everyone can read the file
 	ignored  []string // codes in the comments directly above
@@ -201,7 +202,18 @@ func (r *reader) readComment(l line) {
 		})
 		return
 	}
-	r.out.Controls = append(r.out.Controls, Control{Option: option, Value: value, Pos: r.position(l, at)})
+	if r.addMark(l, at) {
+		r.out.Controls = append(r.out.Controls, Control{Option: option, Value: value, Pos: r.position(l, at)})
+	}
+}
+
+// addMark counts a mask or a control line at an offset of a line's text. It reports whether there may be one more, and
+// the first one that there may not be.
+func (r *reader) addMark(l line, at int) bool {
+	if r.marks++; r.marks == MaxMarks+1 {
+		r.reportError(l, at, "", "more than %d masks and control lines in this file; the rest has no effect", MaxMarks)
+	}
+	return r.marks <= MaxMarks
 }
 
 // readMask adds the masks of a comment. A name may be one that clients see, and a.b.* means what a.b means.
@@ -213,6 +225,9 @@ func (r *reader) readMask(l line, names []string) {
 	at := strings.Index(l.text, maskWord) + len(maskWord)
 	for _, name := range names {
 		at += strings.Index(l.text[at:], name)
+		if !r.addMark(l, at) {
+			return
+		}
 		unused := nothing("masks nothing: no directory before this one has a definition " + name + " or below it")
 		if node := strings.TrimSuffix(name, ".*"); pdu.LegalName(node) {
 			r.setPosition(l, at, unused)
@@ -254,6 +269,6 @@ func (r *reader) reportProblem(l line, offset int, p *Problem) {
 func (r *reader) setPosition(l line, offset int, p *Problem) {
 	at, column := l.locate(offset)
 	p.Pos = Position{File: r.file, Line: at.number, Column: column}
-	p.Line, p.Caret = Excerpt(at.source, column)
+	p.Excerpt = NewExcerpt(at.source, column)
 	p.Msg = printable.Escaped(p.Msg)
 }

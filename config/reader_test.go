@@ -311,7 +311,8 @@ func TestDefinitionPositions(t *testing.T) {
 	}
 	for offset, want := range map[int]string{0: "\ta.b = x\\\n\t      ^", 3: "  + \\\n  ^", 6: " y\n ^", 7: " y\n  ^"} {
 		p := d.ExprLocation.Problem(d.Expr, offset)
-		assert.Equal(t, want, p.Line+"\n"+p.Caret)
+		line, caret := p.Excerpt.Lines()
+		assert.Equal(t, want, line+"\n"+caret)
 	}
 }
 
@@ -358,9 +359,16 @@ func TestExcerpt(t *testing.T) {
 		{"end of a long line", long, 10001, "…" + long[10000-maxShown:], " " + strings.Repeat(" ", maxShown) + "^"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			line, caret := Excerpt(row.source, row.column)
-			assert.Equal(t, row.line, line)
-			assert.Equal(t, row.caret, caret)
+			half := len(row.source) / 2
+			for _, e := range []Excerpt{
+				NewExcerpt(row.source, row.column),
+				NewExcerpt(row.source, 1).At(max(1, row.column)),
+				{row.source[:half], row.source[half:], max(1, row.column)},
+			} {
+				line, caret := e.Lines()
+				assert.Equal(t, row.line, line)
+				assert.Equal(t, row.caret, caret)
+			}
 		})
 	}
 }
@@ -371,7 +379,8 @@ func TestLimits(t *testing.T) {
 		assert.Len(t, readText("f", []byte(atLimit+"\nb = 2"), nil).Definitions, 2)
 		over := readText("f", []byte(atLimit+"1\nb = 2"), nil)
 		assert.Equal(t, []string{"b=2", "1:1 error: line longer than 1048576 bytes or 10000 continuations"}, summary(over))
-		assert.Less(t, len(over.Problems[0].Line), 2*maxShown)
+		line, _ := over.Problems[0].Excerpt.Lines()
+		assert.Less(t, len(line), 2*maxShown)
 	})
 	t.Run("a continued line", func(t *testing.T) {
 		half := "a = " + strings.Repeat("1", MaxLine/2)

@@ -358,6 +358,44 @@ func TestSourceParsesOnlyWhatIsNew(t *testing.T) {
 	assert.Equal(t, "1", load("broken = 1\n")["broken"].Text)
 }
 
+// A file with many mistakes fills no log: the first ones are logged, and how many more there are, each time that new
+// ones come. Those of other files are logged as ever.
+func TestLogOfManyProblems(t *testing.T) {
+	dir := folder(t, "")
+	one, other := filepath.Join(dir, "conf"), filepath.Join(dir, "other")
+	o, err := parseOptions([]string{"-c", one + ":" + other}, testConf, environment())
+	require.NoError(t, err)
+	log, hook := logtest.NewNullLogger()
+	s := newDefinitionSource(o, log)
+	logged := func(wrong, others int) (problems int, more any) {
+		hook.Reset()
+		require.NoError(t, os.WriteFile(one, []byte(strings.Repeat("a +\n", wrong)), 0o644))
+		require.NoError(t, os.WriteFile(other, []byte(strings.Repeat("b +\n", others)), 0o644))
+		s.load()
+		for _, e := range hook.AllEntries() {
+			if e.Message == "problem in the definition files" {
+				problems++
+			} else {
+				assert.Nil(t, more)
+				more = e.Data["problems"]
+			}
+		}
+		return problems, more
+	}
+	type got struct {
+		problems int
+		more     any
+	}
+	load := func(wrong, others int) (g got) {
+		g.problems, g.more = logged(wrong, others)
+		return g
+	}
+	assert.Equal(t, got{maxLogged, nil}, load(maxLogged, 0))
+	assert.Equal(t, got{maxLogged + 2, 50}, load(2*maxLogged+50, 2))
+	assert.Equal(t, got{0, nil}, load(2*maxLogged, 2), "nothing is new")
+	assert.Equal(t, got{1, nil}, load(2*maxLogged, 3))
+}
+
 // A configuration that is wrong costs what is wrong in it.
 func TestDaemonWithBrokenConfiguration(t *testing.T) {
 	dir := folder(t, "a = 42\nb = 1 + * 2\nc = 43\n")

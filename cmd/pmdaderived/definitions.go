@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/sha256"
 	"errors"
 	"io/fs"
 	"os"
@@ -19,8 +20,11 @@ type definitionSource struct {
 	watcher *config.Watcher
 	log     logrus.FieldLogger
 	last    served.Config
-	logged  map[string]bool // problems of last
+	logged  map[[sha256.Size]byte]bool // digests of the problems of last
 }
+
+// maxLogged is the number of problems of a file that a load logs.
+const maxLogged = 100
 
 func newDefinitionSource(o *options, log logrus.FieldLogger) *definitionSource {
 	paths := o.paths
@@ -31,7 +35,7 @@ func newDefinitionSource(o *options, log logrus.FieldLogger) *definitionSource {
 }
 
 // load returns the definitions of the files. While a file is being written it returns those of the last call. It logs
-// problems that are new.
+// problems that are new, the first ones of each file.
 func (s *definitionSource) load() served.Config {
 	r := definitions.Reader{
 		Paths: s.options.paths, Conf: s.options.conf, Before: s.last.Definitions,
@@ -49,7 +53,7 @@ func (s *definitionSource) load() served.Config {
 	for _, source := range r.Sources {
 		secret[source.Path] = source.Secret
 	}
-	logged := make(map[string]bool, len(r.Problems))
+	logged, inFile := make(map[[sha256.Size]byte]bool, len(r.Problems)), make(map[string]int)
 	for _, p := range r.Problems {
 		if secret[p.Pos.File] && p.Path == "" || p.Path == s.options.conf.InDomConfig && mayQuoteFile(p.Err) &&
 			config.Secret(p.Path) {
@@ -62,8 +66,12 @@ func (s *definitionSource) load() served.Config {
 				Name: p.Name, File: p.Pos.File, Line: p.Pos.Line, Message: text, Secret: secret[p.Pos.File],
 			})
 		}
-		logged[text] = true
-		if s.logged[text] {
+		digest := sha256.Sum256([]byte(text))
+		logged[digest] = true
+		if s.logged[digest] {
+			continue
+		}
+		if inFile[p.Pos.File]++; inFile[p.Pos.File] > maxLogged {
 			continue
 		}
 		entry := s.log.WithField("file", p.Pos.File)
@@ -74,6 +82,12 @@ func (s *definitionSource) load() served.Config {
 			entry.WithError(p).Warn("problem in the definition files")
 		case config.Note: // what is as it should be is neither a problem nor an error
 			entry.WithField("note", p).Info("note about the definition files")
+		}
+	}
+	for file, n := range inFile {
+		if n > maxLogged {
+			s.log.WithFields(logrus.Fields{"file": file, "problems": n - maxLogged}).
+				Warn("more problems in the definition files, run pmdaderived check --all")
 		}
 	}
 	s.last, s.logged = c, logged

@@ -148,7 +148,7 @@ func (f *findings) print(problems []*config.Problem) {
 		for i, p := range rest[:printed] {
 			shown := *p
 			if i > 0 && p.Pos == rest[i-1].Pos {
-				shown.Line, shown.Caret = "", ""
+				shown.Excerpt = config.Excerpt{}
 			}
 			if p.Severity != config.Error || f.treat.promoted[p] {
 				shown.Msg = p.Severity.String() + ": " + p.Msg + " [" + definitions.CodeOf(p) + "]"
@@ -180,9 +180,10 @@ type jsonProblem struct {
 func (f *findings) printJSON(problems []*config.Problem) {
 	list := make([]jsonProblem, len(problems))
 	for i, p := range problems {
+		line, caret := p.Excerpt.Lines()
 		list[i] = jsonProblem{
 			File: p.Pos.File, Line: p.Pos.Line, Column: p.Pos.Column, Severity: p.Severity, Code: definitions.CodeOf(p),
-			Message: p.Msg, Definition: p.Name, Excerpt: p.Line, Caret: p.Caret,
+			Message: p.Msg, Definition: p.Name, Excerpt: line, Caret: caret,
 		}
 	}
 	encoder := json.NewEncoder(f.stdout)

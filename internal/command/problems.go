@@ -145,7 +145,7 @@ func (f *findings) ownLabels() (found []*config.Problem) {
 			Msg: "no libpcp supports the attribute labels: clients that compute the definition themselves report an error " +
 				"and have no labels",
 		}
-		p.Line, p.Caret = config.Excerpt(d.Name+"(labels) = "+*d.Labels, len(d.Name)+len("(")+1)
+		p.Excerpt = config.NewExcerpt(d.Name+"(labels) = "+*d.Labels, len(d.Name)+len("(")+1)
 		found = append(found, p)
 	}
 	return found

@@ -231,7 +231,7 @@ func (t *testResults) definitionsOf(f *unittest.File) (definitions.Parsed, bool)
 		}
 	}
 	for _, p := range read.Hints() {
-		p.Line, p.Caret = "", "" // printed with the error
+		p.Excerpt = config.Excerpt{} // printed with the error
 		t.printOnce(p)
 	}
 	for _, s := range read.Sources {

@@ -80,7 +80,8 @@ func (f Reader) Read() Parsed {
 			Secret:     d.Secret,
 			Explain: func(offset int, msg string) string {
 				at := place.Problem(p.Text, offset)
-				return printable.Escaped(msg) + "\n" + at.Pos.String() + "\n" + at.Line + "\n" + at.Caret
+				line, caret := at.Excerpt.Lines()
+				return printable.Escaped(msg) + "\n" + at.Pos.String() + "\n" + line + "\n" + caret
 			},
 		})
 	}
@@ -93,7 +94,7 @@ func (r *Parsed) applyControls(inDoms string) {
 	for _, c := range r.Controls {
 		p := &config.Problem{
 			Pos: c.Pos, Severity: config.Note, Code: CodeControlOption,
-			Line: control + c.Option + "=" + c.Value, Caret: strings.Repeat(" ", len(control)) + "^",
+			Excerpt: config.NewExcerpt(control+c.Option+"="+c.Value, len(control)+1),
 		}
 		switch {
 		case !strings.EqualFold(c.Option, optionNoValue):

@@ -96,7 +96,8 @@ func (r *Parsed) MalformedLine(name string) *config.Problem {
 		if p.Severity != config.Error || p.Name != "" || p.Pos.Line == 0 {
 			continue
 		}
-		words := strings.FieldsFunc(p.Line, func(c rune) bool { return strings.ContainsRune(" \t=(", c) })
+		line, _ := p.Excerpt.Lines()
+		words := strings.FieldsFunc(line, func(c rune) bool { return strings.ContainsRune(" \t=(", c) })
 		if len(words) > 0 && (words[0] == name || words[0] == derived.ShortName(name)) {
 			return p
 		}
@@ -119,11 +120,12 @@ func ProblemAt(d *config.Definition, offset int) *config.Problem {
 	p := d.ExprLocation.Problem(d.Expr, offset)
 	p.Name = d.Name
 	if offset < 0 {
-		if d.Pos.Line != p.Pos.Line { // the expression begins on a line below
-			p.Line = d.Name
+		if d.Pos.Line == p.Pos.Line {
+			p.Excerpt = p.Excerpt.At(d.Pos.Column)
+		} else { // the expression begins on a line below
+			p.Excerpt = config.NewExcerpt(d.Name, 1)
 		}
 		p.Pos = d.Pos
-		p.Caret = config.Caret(p.Line, strings.Index(p.Line, d.Name))
 	}
 	return p
 }

@@ -25,7 +25,8 @@ func FuzzParse(f *testing.F) {
 			require.Positive(t, p.Pos.Line)
 			require.Positive(t, p.Pos.Column)
 			require.NotEmpty(t, p.Msg)
-			require.NotEmpty(t, p.Caret)
+			_, caret := p.Excerpt.Lines()
+			require.NotEmpty(t, caret)
 		}
 		if file == nil {
 			require.NotEmpty(t, problems)

@@ -63,7 +63,7 @@ func (p *parser) report(pos sourcePos, msg string) {
 		return
 	}
 	problem := &config.Problem{Pos: pos.inFile(p.file.Path), Msg: msg}
-	problem.Line, problem.Caret = config.Excerpt(pos.source, pos.column)
+	problem.Excerpt = config.NewExcerpt(pos.source, pos.column)
 	p.problems = append(p.problems, problem)
 }
 
