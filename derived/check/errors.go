@@ -89,7 +89,7 @@ var ruleTexts = [...]struct{ reason, example string }{
 	// The circle is in parentheses. Within expressions, a metric of the collector has priority over a definition with
 	// the same name.
 	RuleCycle: {"Definition depends on itself", "cycle.a + 1"},
-	// The chain of definitions that use each other is too long.
+	// The chain of definitions that use each other is too long, or they need too many operands of each other.
 	RuleTooDeep: {"Definitions nested too deeply", "deep.last"},
 	// Each needs another earlier sample.
 	RuleHistory: {

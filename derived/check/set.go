@@ -1,6 +1,8 @@
 package check
 
 import (
+	"fmt"
+
 	"pmdaderived/derived/group"
 	"pmdaderived/pdu"
 )
@@ -37,6 +39,16 @@ func (s *Set) Metrics() []*Metric { return s.metrics }
 // Ordered returns all metrics, each after those that its definition names, as far as they do not name each other in a
 // circle; read-only.
 func (s *Set) Ordered() []*Metric { return s.ordered }
+
+// Refuse gives m an error, because it needs more than a number of operands and instances together with the metrics
+// before it in Ordered. Metrics that use it are to be refused, too.
+func (m *Metric) Refuse(most int) {
+	m.Err = &Error{
+		Metric: m.Name, What: "operand " + operandText(m.Definition.Expr), Rule: RuleTooDeep, Span: m.Definition.Expr.Span(),
+		Detail: fmt.Sprintf("definitions need at most %d operands and instances of each other", most),
+	}
+	m.Tree, m.Desc = nil, pdu.Desc{}
+}
 
 // Lookup finds a metric by its definition's name.
 func (s *Set) Lookup(name string) (*Metric, bool) {

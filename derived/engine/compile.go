@@ -15,12 +15,15 @@ import (
 
 // compiler turns typed trees into steps.
 type compiler struct {
-	set         *Set
-	program     *program
-	reads       []bool           // of each step: it is computed from a metric
-	walked      []uint32         // of each step: the last walk of collectNeeds that met it
-	walks       uint32           // of collectNeeds, so far
-	needs       map[int32]*Needs // of the metrics, by the steps of their values
+	set     *Set
+	program *program
+	reads   []bool           // of each step: it is computed from a metric
+	walked  []uint32         // of each step: the last walk of collectNeeds that met it
+	walks   uint32           // of collectNeeds, so far
+	needs   map[int32]*Needs // of the metrics, by the steps of their values; nil: it is refused
+
+	roomForNeeds int // how much of MaxNeeds is left
+
 	known       map[step]int32   // the position of each step
 	byTree      map[treeAt]int32 // the steps of trees with operands
 	instancesOf map[treeAt]int32 // the steps that addInstances and addBuckets returned
@@ -54,7 +57,7 @@ type unit struct {
 // newCompiler returns a compiler with room for about n steps.
 func newCompiler(s *Set, n int) *compiler {
 	return &compiler{
-		set: s, program: &program{steps: make([]step, 0, n)},
+		set: s, program: &program{steps: make([]step, 0, n)}, roomForNeeds: MaxNeeds,
 		reads: make([]bool, 0, n), walked: make([]uint32, 0, n), needs: make(map[int32]*Needs),
 		known: make(map[step]int32, n), byTree: make(map[treeAt]int32), instancesOf: make(map[treeAt]int32),
 		patternOf: make(map[string]int32), textOf: make(map[string]int32),
@@ -63,10 +66,15 @@ func newCompiler(s *Set, n int) *compiler {
 	}
 }
 
-// addMetric adds the steps of a metric.
+// addMetric adds the steps of a metric, and refuses it if the needs of the set would be too many.
 func (c *compiler) addMetric(m *Metric) {
 	m.root = c.addTree(m.Tree, 0)
-	m.needs = c.collectNeeds(m.root, m.Tree)
+	var ok bool
+	if m.needs, ok = c.collectNeeds(m.root, m.Tree); !ok {
+		c.needs[m.root] = nil
+		m.Refuse(MaxNeeds)
+		return
+	}
 	c.needs[m.root] = &m.needs
 }
 

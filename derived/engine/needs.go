@@ -37,9 +37,23 @@ func (s Selector) compare(t Selector) int {
 	return cmp.Or(cmp.Compare(s.InDom, t.InDom), cmp.Compare(s.Name, t.Name))
 }
 
-// collectNeeds returns the needs of a step and of all steps below it. n is the tree of the step.
-func (c *compiler) collectNeeds(root int32, n *check.Node) Needs {
-	needs := Needs{History: int(n.History), HasDelta: n.HasDelta}
+// freeNeeds is the number of entries in the lists of a Needs that do not count, so that nothing can take them from the
+// definitions that people write.
+const freeNeeds = 32
+
+// MaxNeeds is the number of entries in all Needs of a set, but for freeNeeds of each. A chain of definitions that each
+// add an operand has as many as half the square of its length.
+const MaxNeeds = 250_000
+
+// size returns the number of entries of all lists.
+func (n *Needs) size() int {
+	return len(n.Operands) + len(n.Names) + len(n.Members) + len(n.Selectors) + len(n.Labels) + len(n.Groups) + len(n.Windows)
+}
+
+// collectNeeds returns the needs of a step and of all steps below it. n is the tree of the step. ok is false if they are
+// beyond MaxNeeds, or those of something below are.
+func (c *compiler) collectNeeds(root int32, n *check.Node) (needs Needs, ok bool) {
+	needs = Needs{History: int(n.History), HasDelta: n.HasDelta}
 	c.walks++
 	for todo := []int32{root}; len(todo) > 0; {
 		i := todo[len(todo)-1]
@@ -48,7 +62,10 @@ func (c *compiler) collectNeeds(root int32, n *check.Node) Needs {
 			continue
 		}
 		c.walked[i] = c.walks
-		if known := c.needs[i]; known != nil { // of a metric that this one uses: a chain is not walked again for each
+		if known, ok := c.needs[i]; ok { // of a metric that this one uses: a chain is not walked again for each
+			if known == nil || known.size() > c.roomForNeeds+freeNeeds {
+				return Needs{}, false
+			}
 			needs.Operands = append(needs.Operands, known.Operands...)
 			needs.Windows = append(needs.Windows, known.Windows...)
 			needs.Divides, needs.History = needs.Divides || known.Divides, max(needs.History, known.History)
@@ -56,6 +73,9 @@ func (c *compiler) collectNeeds(root int32, n *check.Node) Needs {
 			continue
 		}
 		s := &c.program.steps[i]
+		if s.op == opWindow && c.program.window(s).beyond {
+			return Needs{}, false
+		}
 		c.addStepNeeds(&needs, s)
 		s.takes(func(k int32) { todo = append(todo, k) })
 	}
@@ -66,7 +86,13 @@ func (c *compiler) collectNeeds(root int32, n *check.Node) Needs {
 	needs.Labels = distinct(needs.Labels, Selector.compare)
 	needs.Groups = distinct(needs.Groups, cmp.Compare)
 	needs.Windows = distinct(needs.Windows, cmp.Compare)
-	return needs
+	if more := needs.size() - freeNeeds; more > 0 {
+		if c.roomForNeeds < more {
+			return Needs{}, false
+		}
+		c.roomForNeeds -= more
+	}
+	return needs, true
 }
 
 // addDomains adds the needs of others that are about instance domains.

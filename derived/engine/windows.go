@@ -31,6 +31,7 @@ type Window struct {
 	root      int32         // the step of the operand
 	instances int32         // the step that Instances needs
 	needs     Needs
+	beyond    bool // the needs are beyond MaxNeeds: no metric with the window is served
 }
 
 // PerClient reports whether the window begins at the client's last fetch.
@@ -97,7 +98,9 @@ func (c *compiler) addWindow(e *syntax.Call, n *check.Node) int32 {
 	}
 	w.Desc.PMID = pdu.NoPMID
 	_, w.Grouped = c.set.groupDomains[n.InDom]
-	w.needs = c.collectNeeds(w.root, x)
+	var ok bool
+	w.needs, ok = c.collectNeeds(w.root, x)
+	w.beyond = !ok
 	if !w.Grouped && n.InDom != pdu.NoInDom { // to notice that a number has become another instance
 		w.needs.Names = distinct(append(w.needs.Names, n.InDom), cmp.Compare)
 	}

@@ -125,12 +125,28 @@ func (c *InstanceCache) Err(d pdu.InDom) error { return c.inDom(d).err() }
 
 // Problem returns of which instance domain a metric lacks something that it needs, and why; "": of none.
 func (c *InstanceCache) Problem(m *derived.Metric) string {
+	if !c.anyFails(m.Needs()) { // mostly
+		return ""
+	}
 	for d, needed := range InDomNeedsOf(func(yield func(*derived.Metric) bool) { yield(m) }) {
 		if err := c.inDom(d).lack(needed); err != nil {
 			return fmt.Sprintf("instances of domain %s: %v", d, err)
 		}
 	}
 	return ""
+}
+
+// anyFails reports whether the last lookup of a needed instance domain is incomplete.
+func (c *InstanceCache) anyFails(n *derived.Needs) bool {
+	last := pdu.NoInDom // selectors and labels of a domain follow each other
+	fails := func(d pdu.InDom) bool {
+		same := d == last
+		last = d
+		return !same && c.Err(d) != nil
+	}
+	ofSelector := func(s derived.Selector) bool { return fails(s.InDom) }
+	return slices.ContainsFunc(n.Names, fails) || slices.ContainsFunc(n.Members, fails) ||
+		slices.ContainsFunc(n.Selectors, ofSelector) || slices.ContainsFunc(n.Labels, ofSelector)
 }
 
 func (c *InstanceCache) inDom(d pdu.InDom) *inDomData {

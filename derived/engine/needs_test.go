@@ -1,0 +1,63 @@
+package engine
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/derived/check"
+	"pmdaderived/derived/internal/derivedtest"
+	"pmdaderived/internal/growth"
+)
+
+// A chain of definitions that each add something to the one before needs half the square of its length. What is beyond
+// the limit is refused, with what uses it, and nothing else.
+func TestNeedsAreBounded(t *testing.T) {
+	const length = 1500 // whose needs are about four times MaxNeeds
+	for name, format := range map[string]string{
+		"instances": "m%d + (bin)[i%d]", "windows": `m%d + max_sample(long.one, "%ds", "1s")`, "latches": `latch(m%d > 0, long.one > %d)`,
+		"labels": "m%d + max(sum(bin) by (label(l%d)))",
+	} {
+		t.Run(name, func(t *testing.T) {
+			defs := []*check.Definition{parse(t, "m0", "max(bin)")}
+			for i := range length {
+				defs = append(defs, parse(t, fmt.Sprint("m", i+1), fmt.Sprintf(format, i, i+1)))
+			}
+			for i := range 1000 {
+				defs = append(defs, parse(t, fmt.Sprint("other", i), fmt.Sprintf(`(bin)[i%d] + max_sample(bin, "%ds", "1s")`, i, i+1)))
+			}
+			set := NewSet(check.NewSet(check.Language{}, defs, derivedtest.NewCatalog(t), "derived"))
+			entries, refused := 0, 0
+			for _, m := range set.Metrics() {
+				entries += max(0, m.Needs().size()-freeNeeds)
+				if m.Err == nil {
+					require.True(t, refused == 0 || int(m.Index) > length, "%s uses what is refused", m.Name)
+					continue
+				}
+				refused++
+				require.Less(t, int(m.Index), length+1, m.Name)
+				require.Equal(t, check.RuleTooDeep, m.Err.Rule)
+			}
+			assert.LessOrEqual(t, entries, MaxNeeds)
+			assert.Greater(t, entries, MaxNeeds/3, "the rest is of windows")
+			assert.Positive(t, refused)
+			last, _ := set.Lookup(fmt.Sprint("m", length))
+			assert.EqualError(t, last.Err, fmt.Sprintf("Semantic error: derived metric m%d: operand <expr>: Definitions nested too "+
+				"deeply (definitions need at most 250000 operands and instances of each other)", length))
+		})
+	}
+}
+
+// What is needed for twice as long a chain is not four times as much.
+func TestNeedsOfAChain(t *testing.T) {
+	growth.Check(t, 1500, func(n int) func() {
+		defs := []*check.Definition{parse(t, "m0", "max(bin)")}
+		for i := range n {
+			defs = append(defs, parse(t, fmt.Sprint("m", i+1), fmt.Sprintf("m%d + (bin)[i%d]", i, i+1)))
+		}
+		checked := check.NewSet(check.Language{}, defs, derivedtest.NewCatalog(t), "derived")
+		return func() { NewSet(checked) }
+	})
+}
