@@ -19,8 +19,19 @@ func text(e Expr) string {
 	return p.String()
 }
 
+// Beginning returns at least the first bytes of the canonical text of a node: it ends with the first part, such as a
+// name, that makes them so many. A message about each node of a long expression needs no more.
+func Beginning(e Expr, bytes int) string {
+	p := printer{most: bytes}
+	p.expr(e, context{})
+	return p.String()
+}
+
 // printer writes canonical text.
-type printer struct{ strings.Builder }
+type printer struct {
+	strings.Builder
+	most int // bytes after which nodes are left out; 0: none are
+}
 
 // context is the text around a node. It decides whether the node needs parentheses.
 type context struct {
@@ -44,6 +55,9 @@ func (in context) binds(e Expr) bool {
 }
 
 func (p *printer) expr(e Expr, in context) {
+	if p.most > 0 && p.Len() >= p.most {
+		return
+	}
 	if !in.binds(e) {
 		p.parens(e)
 		return

@@ -108,3 +108,18 @@ func randomTree(r *rand.Rand, height int) Expr {
 		return &Binary{Op: Add + Op(r.IntN(int(Or-Add)+1)), X: x(), Y: x()}
 	}
 }
+
+// The beginning of a text is what the whole text begins with, whatever the node is.
+func TestBeginning(t *testing.T) {
+	for _, text := range []string{
+		"a", "a + b * (c - 1)", "!x ? -y : novalue()", `sum(matchinst(!/a.b/, (x)[one two])) by (g=/c/)`,
+		`latch(max_sample(x, "5s", "1s") > 8, mkconst(1, type=u32))`,
+	} {
+		e, err := Parse(text, Literals{})
+		require.NoError(t, err, text)
+		assert.Equal(t, e.String(), Beginning(e, len(e.String())))
+		for n := 1; n <= len(e.String()); n++ {
+			assert.Equal(t, e.String()[:n], Beginning(e, n)[:n])
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/derived"
+	"pmdaderived/internal/growth"
 	"pmdaderived/pdu"
 )
 
@@ -511,6 +512,15 @@ func TestLargeDefinitions(t *testing.T) {
 	found := checked(t, "deep = "+deep+"\nwide = "+wide+"\nguards = "+guards, host())
 	assert.Len(t, found, maxWarnings+1)
 	assert.Less(t, time.Since(start), 30*time.Second)
+}
+
+// Warnings about each part of a long expression cost no more than its text: they quote its beginning.
+func TestQuotedBeginning(t *testing.T) {
+	growth.Check(t, 1000, func(n int) func() {
+		defs := defined(t, "x = "+strings.Repeat("(", n)+"total"+strings.Repeat(")[sdz]", n))
+		o := Options{Catalog: host(), Root: "derived", Host: fakeHost{}}
+		return func() { assert.NotEmpty(t, Check(defs, o)) }
+	})
 }
 
 // The check of definitions that use each other ends: the tree of the last one has 2^200 nodes.

@@ -70,13 +70,15 @@ func (l *linter) checkPercentile(e *syntax.Call) {
 }
 
 // clip returns an expression for a message, cut if it is long.
-func clip(e syntax.Expr) string { return short(e.String()) }
+func clip(e syntax.Expr) string { return short(syntax.Beginning(e, utf8.UTFMax*maxShort+1)) }
 
 // short returns a text for a message, cut if it is long: an expression may fill a page.
 func short(text string) string {
-	const most = 40 // characters
-	if utf8.RuneCountInString(text) <= most {
+	if utf8.RuneCountInString(text) <= maxShort {
 		return text
 	}
-	return string([]rune(text)[:most-3]) + "..."
+	return string([]rune(text)[:maxShort-3]) + "..."
 }
+
+// maxShort is the number of characters of a short text.
+const maxShort = 40
