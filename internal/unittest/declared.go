@@ -2,7 +2,6 @@ package unittest
 
 import (
 	"fmt"
-	"maps"
 	"regexp"
 	"strconv"
 	"strings"
@@ -209,11 +208,13 @@ func (p *parser) label(into *declarations, keyword token, words []token) {
 		}
 		texts[known.instances[i].ID] = text
 	}
-	labels := map[string]map[pdu.Inst]string{name: texts}
-	maps.Copy(labels, known.labels)
 	if known.labels[name] != nil {
 		p.report(words[1].pos, config.Clip(name)+" is already declared")
 		return
 	}
-	known.labels, known.names = labels, known.names.WithLabels(labels)
+	if known.labels == nil {
+		known.labels = make(map[string]map[pdu.Inst]string)
+		known.names = known.names.WithLabels(known.labels)
+	}
+	known.labels[name] = texts
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/config"
+	"pmdaderived/internal/growth"
 )
 
 // Every mistake has its place. The first line of a row's test is line 16, below the lines of host.
@@ -214,6 +215,21 @@ func TestMistakesAreBounded(t *testing.T) {
 	_, problems = Parse("x.test", []byte("metric a U32 counter\ntest a\n given a 1...\n expect b 1 # comment \\\n# "+
 		"\\\n expect c 1\n"))
 	assert.Empty(t, problems, "a comment ends with its line")
+}
+
+// The labels of a domain cost as much as their statements.
+func TestManyLabels(t *testing.T) {
+	growth.Check(t, 1000, func(n int) func() {
+		text := []byte("indom 60.1 a\n")
+		for i := range n {
+			text = fmt.Appendf(text, "label 60.1 l%d v\n", i)
+		}
+		return func() {
+			file, problems := Parse("x.test", append(text, "test t\n error a\n"...))
+			require.Empty(t, problems)
+			require.NotNil(t, file)
+		}
+	})
 }
 
 // Parsing stops at the first limit that a file exceeds, so that even the largest file is refused soon.
