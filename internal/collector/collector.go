@@ -35,6 +35,7 @@ type Collector struct {
 	Archive     *Archive // nil: it is a pmcd
 	closeSource func() error
 	childrenOf  map[string][]pmapi.Child // children of nodes of the name space that have been looked up
+	compared    int                      // see maxCompared
 }
 
 // FromArchive returns an archive as a collector.
@@ -168,14 +169,21 @@ func (c *Collector) InstanceNames(ctx context.Context, id pdu.PMID) (map[pdu.Ins
 	return names, nil
 }
 
+// maxCompared is the number of letters that Similar compares with names in all calls together: as many as
+// hundreds of names take on a host.
+const maxCompared = 2_000_000
+
 // Similar returns the metric with a name similar to this one: each component may differ in a few letters. It returns ""
-// if there is none, or if the metric itself exists.
+// if there is none, if the metric itself exists, or if it has compared enough already.
 func (c *Collector) Similar(ctx context.Context, name string) string {
 	prefix := ""
 	parts := strings.Split(name, ".")
 	for i, part := range parts {
 		children, err := c.listChildren(ctx, prefix)
 		if err != nil {
+			return ""
+		}
+		if c.compared += len(part) * len(children); c.compared > maxCompared {
 			return ""
 		}
 		best, least := "", 1+len(part)/3

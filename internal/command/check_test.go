@@ -14,7 +14,9 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/internal/commandline"
+	"pmdaderived/internal/growth"
 	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi/pmapitest"
 )
 
 // A file that the agent reads is checked among the others that it reads, and only its own problems are printed.
@@ -282,6 +284,22 @@ func TestSubCommandUsage(t *testing.T) {
 type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("nobody reads") }
+
+// Thousands of names that do not exist on a host with thousands of metrics get suggestions until that would take long.
+func TestSuggestionsAreBounded(t *testing.T) {
+	s := newSite(t)
+	var text strings.Builder
+	for i := range 2000 {
+		s.collector.Metrics = append(s.collector.Metrics, pmapitest.Metric{
+			Name: fmt.Sprint("many.x", i), Desc: pdu.Desc{PMID: pdu.NewPMID(61, i>>10, i&1023), InDom: pdu.NoInDom},
+		})
+		fmt.Fprintf(&text, "m%d = many.y%d\n", i, i)
+	}
+	path := s.file("many.conf", text.String())
+	var out string
+	assert.Less(t, growth.Bytes(func() { out, _, _ = s.run("check", path) }), uint64(200<<20))
+	assert.Contains(t, out, "did you mean many.x0?")
+}
 
 func TestOutputThatCannotBeWritten(t *testing.T) {
 	var errs strings.Builder
