@@ -390,10 +390,10 @@ func TestLogOfManyProblems(t *testing.T) {
 		g.problems, g.more = logged(wrong, others)
 		return g
 	}
-	assert.Equal(t, got{maxLogged, nil}, load(maxLogged, 0))
-	assert.Equal(t, got{maxLogged + 2, 50}, load(2*maxLogged+50, 2))
-	assert.Equal(t, got{0, nil}, load(2*maxLogged, 2), "nothing is new")
-	assert.Equal(t, got{1, nil}, load(2*maxLogged, 3))
+	assert.Equal(t, got{served.MaxReported, nil}, load(served.MaxReported, 0))
+	assert.Equal(t, got{served.MaxReported + 2, 50}, load(2*served.MaxReported+50, 2))
+	assert.Equal(t, got{0, nil}, load(2*served.MaxReported, 2), "nothing is new")
+	assert.Equal(t, got{1, nil}, load(2*served.MaxReported, 3))
 }
 
 // A configuration that is wrong costs what is wrong in it.

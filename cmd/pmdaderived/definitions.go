@@ -23,9 +23,6 @@ type definitionSource struct {
 	logged  map[[sha256.Size]byte]bool // digests of the problems of last
 }
 
-// maxLogged is the number of problems of a file that a load logs.
-const maxLogged = 100
-
 func newDefinitionSource(o *options, log logrus.FieldLogger) *definitionSource {
 	paths := o.paths
 	if paths == nil {
@@ -53,7 +50,7 @@ func (s *definitionSource) load() served.Config {
 	for _, source := range r.Sources {
 		secret[source.Path] = source.Secret
 	}
-	logged, inFile := make(map[[sha256.Size]byte]bool, len(r.Problems)), make(map[string]int)
+	logged, reported := make(map[[sha256.Size]byte]bool, len(r.Problems)), make(served.Reported)
 	for _, p := range r.Problems {
 		if secret[p.Pos.File] && p.Path == "" || p.Path == s.options.conf.InDomConfig && mayQuoteFile(p.Err) &&
 			config.Secret(p.Path) {
@@ -68,10 +65,7 @@ func (s *definitionSource) load() served.Config {
 		}
 		digest := sha256.Sum256([]byte(text))
 		logged[digest] = true
-		if s.logged[digest] {
-			continue
-		}
-		if inFile[p.Pos.File]++; inFile[p.Pos.File] > maxLogged {
+		if s.logged[digest] || !reported.Add(p.Pos.File) {
 			continue
 		}
 		entry := s.log.WithField("file", p.Pos.File)
@@ -84,12 +78,7 @@ func (s *definitionSource) load() served.Config {
 			entry.WithField("note", p).Info("note about the definition files")
 		}
 	}
-	for file, n := range inFile {
-		if n > maxLogged {
-			s.log.WithFields(logrus.Fields{"file": file, "problems": n - maxLogged}).
-				Warn("more problems in the definition files, run pmdaderived check --all")
-		}
-	}
+	reported.LogRest(s.log)
 	s.last, s.logged = c, logged
 	return c
 }

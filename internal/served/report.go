@@ -2,14 +2,39 @@ package served
 
 import "github.com/sirupsen/logrus"
 
+// MaxReported is the number of problems of a file that are logged together.
+const MaxReported = 100
+
+// Reported counts the problems of each file that are logged together. A file may have thousands, and so may each edit of
+// it.
+type Reported map[string]int
+
+// Add counts a problem of a file, and reports whether it is to be logged.
+func (r Reported) Add(file string) bool {
+	r[file]++
+	return r[file] <= MaxReported
+}
+
+// LogRest logs how many problems of each file were not to be logged.
+func (r Reported) LogRest(log logrus.FieldLogger) {
+	for file, n := range r {
+		if n > MaxReported {
+			log.WithFields(logrus.Fields{"file": file, "problems": n - MaxReported}).
+				Warn("more problems in the definition files, run pmdaderived check --all")
+		}
+	}
+}
+
 // Report logs the definitions whose state has changed since the snapshot before. unread is the number of
 // Config.Failures.
 func (s *Snapshot) Report(log logrus.FieldLogger, before *Snapshot, unread int) {
+	reported := make(Reported)
+	defer reported.LogRest(log)
 	for _, name := range s.WithoutPMID {
 		log.WithField("metric", name).Error("definition has no metric identifier")
 	}
 	for m, now := range before.Pairs(s) {
-		if m.HasDesc && (now == nil || now.ID != m.ID) {
+		if m.HasDesc && (now == nil || now.ID != m.ID) && reported.Add(m.Def.File) {
 			log.WithFields(logrus.Fields{"metric": m.Def.Name, "pmid": m.ID}).
 				Warn("metric has disappeared or changed, restart pmlogger if it records it")
 		}
@@ -20,9 +45,9 @@ func (s *Snapshot) Report(log logrus.FieldLogger, before *Snapshot, unread int) 
 		}
 		fields := func() *logrus.Entry { return log.WithFields(logrus.Fields{"metric": m.Def.Name, "state": m.State}) }
 		switch { // the reader of the configuration has logged problems with Reported
+		case m.State == Failed && m.Reported, (m.State == Failed || m.State == Kept) && !reported.Add(m.Def.File):
 		case m.State == Kept && m.Reported:
 			fields().Warn("definition is served as before")
-		case m.State == Failed && m.Reported:
 		case m.State == Failed:
 			fields().WithField("problem", m.Problem).Error("definition is wrong")
 		case m.State == Kept:

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	logtest "github.com/sirupsen/logrus/hooks/test"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -728,4 +729,35 @@ func TestBoundByFile(t *testing.T) {
 	for i, want := range []int{1, 2, 0} {
 		assert.Equal(t, want, s.serve(c).Files[i].Bound, c.Files[i].Path)
 	}
+}
+
+// A file with many wrong definitions fills no log: the first ones are logged, and how many more there are. Those of other
+// files are logged as ever.
+func TestReportIsBounded(t *testing.T) {
+	s := newSite(t)
+	log, hook := logtest.NewNullLogger()
+	report := func(wrong int) map[string]int {
+		var lines []string
+		for i := range wrong {
+			lines = append(lines, fmt.Sprintf("m%d = sqrt(up.load, %d)", i, i), fmt.Sprintf("w%d = up.load + sum(up.name)", i))
+		}
+		before := s.before
+		if before == nil {
+			before = &Snapshot{}
+		}
+		c := confFile("many.conf", lines...)
+		c.Definitions = append(c.Definitions, confFile("other.conf", "o = up.load + sum(up.name)").Definitions...)
+		hook.Reset()
+		s.serve(c).Report(log, before, 0)
+		messages := make(map[string]int)
+		for _, e := range hook.AllEntries() {
+			messages[e.Message]++
+		}
+		return messages
+	}
+	const wrong, more = "definition is wrong", "more problems in the definition files, run pmdaderived check --all"
+	got := report(3 * MaxReported)
+	assert.Equal(t, MaxReported+1, got[wrong])
+	assert.Equal(t, 1, got[more])
+	assert.Empty(t, report(3*MaxReported), "nothing is new")
 }
