@@ -285,6 +285,14 @@ type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("nobody reads") }
 
+// A comment may have thousands of codes that do not exist: the first ones are told.
+func TestUnknownCodesAreBounded(t *testing.T) {
+	s := newSite(t)
+	path := s.file("codes.conf", "# pmdaderived:ignore"+strings.Repeat(" nosuch", 10*maxUnknownCodes)+"\nm = hinv.ncpu * 3\n")
+	out, _, _ := s.run("check", "--all", path)
+	assert.Equal(t, maxUnknownCodes, strings.Count(out, "which is not a valid code"))
+}
+
 // Thousands of names that do not exist on a host with thousands of metrics get suggestions until that would take long.
 func TestSuggestionsAreBounded(t *testing.T) {
 	s := newSite(t)

@@ -93,13 +93,21 @@ func (t *treatment) apply(problems []*config.Problem, defs map[string]*config.De
 	return kept
 }
 
+// maxUnknownCodes is the number of codes of a definition that are reported, since each problem of a definition is
+// compared with all its codes.
+const maxUnknownCodes = 100
+
 // unknownCodes finds comments that ignore a code that does not exist: with a misspelt code they have no effect.
 func unknownCodes(defs []*config.Definition) []*config.Problem {
 	known := warningCodes()
 	var found []*config.Problem
 	for _, d := range defs {
+		unknown := 0
 		for _, code := range d.Ignored {
 			if !slices.Contains(known, code) {
+				if unknown++; unknown > maxUnknownCodes {
+					break
+				}
 				p := definitions.ProblemAt(d, -1)
 				p.Severity, p.Code, p.Msg = config.Warning, codeNoCode, fmt.Sprintf("the comment above ignores %q, "+
 					"which is not a valid code", code)
