@@ -284,7 +284,7 @@ func (s *session) below(name string) (leaf *Metric, names []string) {
 		switch m := &s.Metrics[i]; {
 		case m.Name == name:
 			leaf = m
-		case name == "", strings.HasPrefix(m.Name, name+"."):
+		case name == "", pdu.AtOrBelow(m.Name, name):
 			names = append(names, m.Name)
 		}
 	}
