@@ -91,12 +91,12 @@ type Agent struct {
 	clients         map[pmda.Client]*client
 	lookedUp        int // number of metrics in the lookups of all clients
 	evaluations     history.Evaluations
-	windows         *window.Reader           // results of per-client windows
-	groups          *derived.Groups          // names and numbers of groups
-	listings        map[pmda.Client]*listing // of clients that have listed groups and not fetched yet
-	constantSamples []*operand.Sample        // samples without values: the history of metrics made of constants
-	fetch           fetch                    // reused by each fetch
-	retained        []*operand.Sample        // scratch space of backfill
+	windows         *window.Reader                // results of per-client windows
+	groups          *derived.Groups               // names and numbers of groups
+	groupListings   map[pmda.Client]*groupListing // of clients that have listed groups and not fetched yet
+	constantSamples []*operand.Sample             // samples without values: the history of metrics made of constants
+	fetch           fetch                         // reused by each fetch
+	retained        []*operand.Sample             // scratch space of backfill
 }
 
 // New returns an agent with the definitions of Load and the PMIDs of the state file. No operands are looked up yet.
@@ -110,7 +110,7 @@ func New(o Options) *Agent {
 	o.maxWindowValues = cmp.Or(o.maxWindowValues, window.MaxValues)
 	a := &Agent{
 		options: o, clients: make(map[pmda.Client]*client),
-		groups: derived.NewGroups(), listings: make(map[pmda.Client]*listing),
+		groups: derived.NewGroups(), groupListings: make(map[pmda.Client]*groupListing),
 		windows: window.NewReader(window.MaxPerClientValues),
 	}
 	a.evaluations.Groups = a.groups

@@ -380,7 +380,7 @@ func TestStaleSamples(t *testing.T) {
 func TestSampleFromBeforePMCDWasBusy(t *testing.T) {
 	b := newBench(t, conf("c = up.count"))
 	b.sample(42, "c")
-	b.agent.upstream.Newest(nil, []*upstream.Series{b.metric("c").Series})[0].BlockedBefore = time.Minute
+	b.agent.upstream.Newest(nil, []*upstream.Series{b.metric("c").Series})[0].BlockedSum = time.Minute
 	b.pass(4 * time.Second)
 	req := &pmda.FetchRequest{PMIDs: []pdu.PMID{b.metric("c").Served.ID}, Arrived: b.now}
 	for _, row := range []struct {
@@ -394,7 +394,7 @@ func TestSampleFromBeforePMCDWasBusy(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			c := b.agent.contexts.find(b.agent.snapshot.Load(), req)
-			b.agent.takeSamples(&fetch{arrived: req.Arrived, context: c, blockedTotal: time.Minute + row.since})
+			b.agent.takeSamples(&fetch{arrived: req.Arrived, context: c, blockedSum: time.Minute + row.since})
 			assert.Equal(t, row.stale, c.places[0].history.Stale)
 			assert.True(t, c.places[0].history.Missed, "a newer one is requested all the same")
 		})

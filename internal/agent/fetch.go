@@ -28,23 +28,23 @@ import (
 // Before calls finishFetch, too: if the next request has arrived already, the server does not call Replied in between.
 type fetch struct {
 	// These are valid until Fetch returns.
-	client   *client
-	profile  *pdu.Profile // selects instances
-	reply    *pdu.ResultWriter
-	snapshot *reload.Snapshot
-	windows  *window.State // of functions over time when the fetch arrived; nil: there are none
-	names    *operand.InstanceSnapshot
-	listed   map[*upstream.Series]*operand.Sample // of the client's listing: served instead of the newest samples
+	client      *client
+	profile     *pdu.Profile // selects instances
+	reply       *pdu.ResultWriter
+	snapshot    *reload.Snapshot
+	windows     *window.State // of functions over time when the fetch arrived; nil: there are none
+	names       *operand.InstanceSnapshot
+	fromListing map[*upstream.Series]*operand.Sample // of the client's listing: served instead of the newest samples
 
 	// These are valid until finishFetch returns.
-	arrived      time.Time
-	context      *clientContext     // nil: no fetch is to be finished
-	blocked      predict.TimeRange  // the last time that pmcd was busy with a request of ours
-	blockedTotal time.Duration      // the sum of all such times
-	wanted       []*upstream.Series // series without a sample that was made for this fetch
-	needsOlder   bool               // a metric is computed from several samples
-	values       uint64             // number of values in the reply
-	firstRead    bool               // a per-client window was read for the first time
+	arrived    time.Time
+	context    *clientContext     // nil: no fetch is to be finished
+	blocked    predict.TimeRange  // the last time that pmcd was busy with a request of ours
+	blockedSum time.Duration      // the sum of all such times
+	wanted     []*upstream.Series // series without a sample that was made for this fetch
+	needsOlder bool               // a metric is computed from several samples
+	values     uint64             // number of values in the reply
+	firstRead  bool               // a per-client window was read for the first time
 
 	// Scratch space.
 	newest   []*operand.Sample
@@ -56,7 +56,7 @@ type fetch struct {
 
 // release drops the references that the server reuses, or that would keep an old snapshot in memory.
 func (f *fetch) release() {
-	f.client, f.profile, f.reply, f.snapshot, f.windows, f.names, f.listed = nil, nil, nil, nil, nil, nil, nil
+	f.client, f.profile, f.reply, f.snapshot, f.windows, f.names, f.fromListing = nil, nil, nil, nil, nil, nil, nil
 }
 
 // Fetch implements pmda.Agent. It answers from memory and never waits for pmcd. The functions that it calls follow
@@ -93,13 +93,13 @@ func (a *Agent) startFetch(f *fetch, req *pmda.FetchRequest, w *pdu.ResultWriter
 	f.snapshot = a.snapshot.Load()
 	a.evaluations.BeginFetch()
 	a.groups.SetTime(req.Arrived)
-	f.blocked, f.blockedTotal = a.upstream.Drain()
+	f.blocked, f.blockedSum = a.upstream.Drain()
 	f.windows, f.names = f.snapshot.Published.Latest(), a.names.Snapshot()
 	a.windows.BeginRequest()
 	f.context = a.contexts.find(f.snapshot, req)
-	l := a.listings[req.Client]
-	if l.valid(f.snapshot, f.arrived, f.blockedTotal) && f.context.predictor.Fetches() == 0 {
-		f.windows, f.names, f.listed = l.windows, l.names, l.samples
+	l := a.groupListings[req.Client]
+	if l.valid(f.snapshot, f.arrived, f.blockedSum) && f.context.predictor.Fetches() == 0 {
+		f.windows, f.names, f.fromListing = l.windows, l.names, l.samples
 	}
 }
 
@@ -120,12 +120,12 @@ func (a *Agent) takeSamples(f *fetch) {
 		}
 		sample := newest[0]
 		newest = newest[1:]
-		if listed := f.listed[p.state.Series]; listed != nil {
+		if listed := f.fromListing[p.state.Series]; listed != nil {
 			sample, last, age, allowed = listed, listed, f.arrived.Sub(listed.Taken), freshness.NeverServed
 		}
 		if sample != nil && sample != last {
 			last, age = sample, f.arrived.Sub(sample.Taken)
-			allowed = maxAge + f.blockedTotal - sample.BlockedBefore // while pmcd was blocked, no newer one was possible
+			allowed = maxAge + f.blockedSum - sample.BlockedSum // while pmcd was blocked, no newer one was possible
 		}
 		f.needsOlder = f.needsOlder || p.depth > 1
 		if p.history.Advance(sample, p.depth, age, allowed, &a.contexts.sampleBytes) && !c.holder.evicted {

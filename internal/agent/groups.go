@@ -19,7 +19,7 @@ import (
 // maxListBytes bounds the names in a list of groups: pmcd serves nobody else while it passes the list on.
 const maxListBytes = 8 << 20
 
-// listing has what the groups that a client has listed were computed from. The client's first fetch is answered from
+// groupListing has what the groups that a client has listed were computed from. The client's first fetch is answered from
 // the same, so that no value has an instance that the client does not know.
 //
 //	a client               the agent
@@ -33,19 +33,19 @@ const maxListBytes = 8 << 20
 //	ends                   EndContext drops the listing.
 //
 // The samples of all listings count in contexts.sampleBytes, as those of histories do.
-type listing struct {
-	at       time.Time     // the first request for a list
-	blocked  time.Duration // fetch.blockedTotal then
-	snapshot *reload.Snapshot
-	windows  *window.State // of functions over time; nil: there are none
-	names    *operand.InstanceSnapshot
-	samples  map[*upstream.Series]*operand.Sample // of all requests; only samples that were new enough to be served
+type groupListing struct {
+	at         time.Time     // the first request for a list
+	blockedSum time.Duration // fetch.blockedSum then
+	snapshot   *reload.Snapshot
+	windows    *window.State // of functions over time; nil: there are none
+	names      *operand.InstanceSnapshot
+	samples    map[*upstream.Series]*operand.Sample // of all requests; only samples that were new enough to be served
 }
 
 // valid reports whether a fetch is answered from the listing: no reload came after it, and it is not older than a
 // sample may be for every client. Nil is not valid.
-func (l *listing) valid(s *reload.Snapshot, now time.Time, blocked time.Duration) bool {
-	return l != nil && l.snapshot == s && freshness.Served(now.Sub(l.at), freshness.AlwaysServed+blocked-l.blocked)
+func (l *groupListing) valid(s *reload.Snapshot, now time.Time, blockedSum time.Duration) bool {
+	return l != nil && l.snapshot == s && freshness.Served(now.Sub(l.at), freshness.AlwaysServed+blockedSum-l.blockedSum)
 }
 
 // findGroups finds an instance domain of groups, and reports whether its instances are visible to a client. If no
@@ -98,20 +98,20 @@ func (a *Agent) Instance(c pmda.Client, d pdu.InDom, id pdu.Inst, name string) (
 // keeps the first one of each series: the groups of that are still listed when the listing is no longer valid.
 func (a *Agent) refreshGroups(c pmda.Client, d pdu.InDom) {
 	now, snap, bytes := a.options.Now(), a.snapshot.Load(), &a.contexts.sampleBytes
-	_, blocked := a.upstream.Drain()
+	_, blockedSum := a.upstream.Drain()
 	a.groups.SetTime(now)
 	a.evaluations.BeginFetch()
 	in := history.Inputs{Names: a.names.Snapshot()}
 	windows := snap.Published.Latest()
 	a.windows.BeginRequest()
-	l := a.listings[c]
-	if !l.valid(snap, now, blocked) {
+	l := a.groupListings[c]
+	if !l.valid(snap, now, blockedSum) {
 		a.dropListing(c)
-		l = &listing{
-			at: now, blocked: blocked, snapshot: snap, windows: windows, names: in.Names,
+		l = &groupListing{
+			at: now, blockedSum: blockedSum, snapshot: snap, windows: windows, names: in.Names,
 			samples: make(map[*upstream.Series]*operand.Sample),
 		}
-		a.listings[c] = l
+		a.groupListings[c] = l
 	}
 	for i := range snap.ServedStates {
 		m := &snap.ServedStates[i]
@@ -144,7 +144,7 @@ func (a *Agent) refreshGroups(c pmda.Client, d pdu.InDom) {
 		}
 		bytes.Drop(h.Samples...)
 		if l.samples[m.Series] == nil && bytes.Total < a.contexts.maxBytes/2 &&
-			freshness.Served(age, freshness.AlwaysServed+blocked-newest.BlockedBefore) {
+			freshness.Served(age, freshness.AlwaysServed+blockedSum-newest.BlockedSum) {
 			bytes.Add(newest)
 			l.samples[m.Series] = newest
 		}
@@ -153,15 +153,15 @@ func (a *Agent) refreshGroups(c pmda.Client, d pdu.InDom) {
 
 // dropListing drops the listing of a client.
 func (a *Agent) dropListing(c pmda.Client) {
-	if l := a.listings[c]; l != nil {
+	if l := a.groupListings[c]; l != nil {
 		a.contexts.sampleBytes.Drop(slices.Collect(maps.Values(l.samples))...)
-		delete(a.listings, c)
+		delete(a.groupListings, c)
 	}
 }
 
 // dropOldListings drops the listings of clients that have not fetched.
 func (a *Agent) dropOldListings(now time.Time) {
-	for c, l := range a.listings {
+	for c, l := range a.groupListings {
 		if now.Sub(l.at) > freshness.LookupTime {
 			a.dropListing(c)
 		}

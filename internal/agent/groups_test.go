@@ -412,11 +412,11 @@ func TestFirstFetchHasTheListedGroups(t *testing.T) {
 			assert.Equal(t, all, b.groups(4))
 
 			b.agent.EndContext(5)
-			assert.Empty(t, b.agent.listings)
+			assert.Empty(t, b.agent.groupListings)
 			bytes := b.agent.contexts.sampleBytes
 			b.list(6)
 			b.agent.Before(7, pdu.KindFetch, b.now.Add(freshness.LookupTime+1))
-			assert.Empty(t, b.agent.listings)
+			assert.Empty(t, b.agent.groupListings)
 			assert.Equal(t, bytes, b.agent.contexts.sampleBytes)
 		})
 	}

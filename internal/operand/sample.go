@@ -15,7 +15,7 @@ type Sample struct {
 	Arrived time.Time // by our clock
 	Size    int       // bytes of the values
 
-	BlockedBefore time.Duration // the sum of the times for which the agent's fetches had blocked pmcd until then
+	BlockedSum time.Duration // the sum of the times for which the agent's fetches had blocked pmcd until then
 
 	// Holders counts the metrics of contexts that have the sample in their history. It belongs to package history.
 	Holders int

@@ -33,11 +33,11 @@ type Answer struct {
 	Columns  *pmapi.Columns  // valid until the next request is sent on the connection
 	Oversize *pdu.FrameError // the answer was longer than Options.Limit, so its connection was closed; nil: it was not
 
-	Arrived       time.Time     // when the answer was taken
-	Began         time.Time     // when pmcd began with the request, at the earliest
-	PMCDTime      time.Duration // the time that the request has taken from pmcd
-	AgentTime     time.Duration // the part of PMCDTime that agents can have taken
-	BlockedBefore time.Duration // slow.BlockedTimes.Blocked before the request
+	Arrived    time.Time     // when the answer was taken
+	Began      time.Time     // when pmcd began with the request, at the earliest
+	PMCDTime   time.Duration // the time that the request has taken from pmcd
+	AgentTime  time.Duration // the part of PMCDTime that agents can have taken
+	BlockedSum time.Duration // slow.BlockedTimes.Blocked before the request
 }
 
 // connection is a connection for fetches, with at most one request on its way. The lock of the pool guards it.
@@ -174,7 +174,7 @@ func (p *Pool) handleReply(a reply, now time.Time) {
 	c := a.conn
 	outcome := Answer{Columns: a.res, Arrived: now}
 	if a.err == nil {
-		outcome.BlockedBefore = p.slow.Blocked
+		outcome.BlockedSum = p.slow.Blocked
 		p.chargeAgents(c, &outcome)
 		p.recordChanges(c, a.res.Changes)
 	} else {

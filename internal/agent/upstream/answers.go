@@ -52,7 +52,7 @@ func (u *Upstream) storeAnswer(asked *fetch, a pool.Answer) {
 		return
 	}
 	made := u.makeSample(a.Columns, a.Began, a.Arrived, asked.List)
-	made.BlockedBefore = a.BlockedBefore
+	made.BlockedSum = a.BlockedSum
 	for _, d := range asked.InDoms {
 		u.sampledDomains[d] = made.Taken
 	}
