@@ -377,7 +377,7 @@ func TestLogOfManyProblems(t *testing.T) {
 				problems++
 			} else {
 				assert.Nil(t, more)
-				more = e.Data["problems"]
+				more = e.Data["more"]
 			}
 		}
 		return problems, more
@@ -392,6 +392,7 @@ func TestLogOfManyProblems(t *testing.T) {
 	}
 	assert.Equal(t, got{served.MaxReported, nil}, load(served.MaxReported, 0))
 	assert.Equal(t, got{served.MaxReported + 2, 50}, load(2*served.MaxReported+50, 2))
+	assert.Equal(t, got{50, nil}, load(2*served.MaxReported+50, 2), "those that were only counted")
 	assert.Equal(t, got{0, nil}, load(2*served.MaxReported, 2), "nothing is new")
 	assert.Equal(t, got{1, nil}, load(2*served.MaxReported, 3))
 }

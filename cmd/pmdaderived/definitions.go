@@ -64,8 +64,11 @@ func (s *definitionSource) load() served.Config {
 			})
 		}
 		digest := sha256.Sum256([]byte(text))
+		if !s.logged[digest] && !reported.Add(p.Pos.File) {
+			continue
+		}
 		logged[digest] = true
-		if s.logged[digest] || !reported.Add(p.Pos.File) {
+		if s.logged[digest] {
 			continue
 		}
 		entry := s.log.WithField("file", p.Pos.File)
@@ -78,7 +81,7 @@ func (s *definitionSource) load() served.Config {
 			entry.WithField("note", p).Info("note about the definition files")
 		}
 	}
-	reported.LogRest(s.log)
+	reported.LogRest(s.log, "more problems in the definition files, run pmdaderived check --all")
 	s.last, s.logged = c, logged
 	return c
 }

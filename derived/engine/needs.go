@@ -41,8 +41,9 @@ func (s Selector) compare(t Selector) int {
 // definitions that people write.
 const freeNeeds = 32
 
-// MaxNeeds is the number of entries in all Needs of a set, but for freeNeeds of each. A chain of definitions that each
-// add an operand has as many as half the square of its length.
+// MaxNeeds is the number of entries in all Needs of a set that come from other definitions, or from windows within a
+// window, but for freeNeeds of each. A chain of definitions that each add an operand has as many as half the square of
+// its length. What a definition's own text adds does not count: it grows with the text.
 const MaxNeeds = 250_000
 
 // size returns the number of entries of all lists.
@@ -54,6 +55,12 @@ func (n *Needs) size() int {
 // beyond MaxNeeds, or those of something below are.
 func (c *compiler) collectNeeds(root int32, n *check.Node) (needs Needs, ok bool) {
 	needs = Needs{History: int(n.History), HasDelta: n.HasDelta}
+	if known := c.needs[root]; known != nil { // of a metric with the same expression: the lists are shared
+		same := *known
+		same.HasDelta, same.History = needs.HasDelta, max(needs.History, known.History)
+		return same, true
+	}
+	others := 0 // the number of entries that others have
 	c.walks++
 	for todo := []int32{root}; len(todo) > 0; {
 		i := todo[len(todo)-1]
@@ -66,6 +73,7 @@ func (c *compiler) collectNeeds(root int32, n *check.Node) (needs Needs, ok bool
 			if known == nil || known.size() > c.roomForNeeds+freeNeeds {
 				return Needs{}, false
 			}
+			others += known.size()
 			needs.Operands = append(needs.Operands, known.Operands...)
 			needs.Windows = append(needs.Windows, known.Windows...)
 			needs.Divides, needs.History = needs.Divides || known.Divides, max(needs.History, known.History)
@@ -73,8 +81,12 @@ func (c *compiler) collectNeeds(root int32, n *check.Node) (needs Needs, ok bool
 			continue
 		}
 		s := &c.program.steps[i]
-		if s.op == opWindow && c.program.window(s).beyond {
-			return Needs{}, false
+		if s.op == opWindow {
+			w := c.program.window(s)
+			if w.beyond {
+				return Needs{}, false
+			}
+			others += w.needs.size()
 		}
 		c.addStepNeeds(&needs, s)
 		s.takes(func(k int32) { todo = append(todo, k) })
@@ -86,7 +98,7 @@ func (c *compiler) collectNeeds(root int32, n *check.Node) (needs Needs, ok bool
 	needs.Labels = distinct(needs.Labels, Selector.compare)
 	needs.Groups = distinct(needs.Groups, cmp.Compare)
 	needs.Windows = distinct(needs.Windows, cmp.Compare)
-	if more := needs.size() - freeNeeds; more > 0 {
+	if more := min(others, needs.size()) - freeNeeds; more > 0 {
 		if c.roomForNeeds < more {
 			return Needs{}, false
 		}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -29,7 +30,7 @@ func TestNeedsAreBounded(t *testing.T) {
 				defs = append(defs, parse(t, fmt.Sprint("other", i), fmt.Sprintf(`(bin)[i%d] + max_sample(bin, "%ds", "1s")`, i, i+1)))
 			}
 			set := NewSet(check.NewSet(check.Language{}, defs, derivedtest.NewCatalog(t), "derived"))
-			entries, refused := 0, 0
+			entries, refused := -2*length, 0 // what each adds to the one before, and its window, does not count
 			for _, m := range set.Metrics() {
 				entries += max(0, m.Needs().size()-freeNeeds)
 				if m.Err == nil {
@@ -47,6 +48,26 @@ func TestNeedsAreBounded(t *testing.T) {
 			assert.EqualError(t, last.Err, fmt.Sprintf("Semantic error: derived metric m%d: operand <expr>: Definitions nested too "+
 				"deeply (definitions need at most 250000 operands and instances of each other)", length))
 		})
+	}
+}
+
+// Nothing that others need takes the needs of a definition's own text from it, however many they are.
+func TestOwnNeedsAreNotBounded(t *testing.T) {
+	defs := []*check.Definition{parse(t, "m0", "max(bin)")}
+	for i := range 1500 {
+		defs = append(defs, parse(t, fmt.Sprint("m", i+1), fmt.Sprintf("m%d + (bin)[i%d]", i, i+1)))
+	}
+	var instances []string
+	for i := range 100 {
+		instances = append(instances, fmt.Sprintf("(bin)[i%d]", i))
+	}
+	flat := strings.Join(instances, " + ")
+	for i := range 1500 {
+		defs = append(defs, parse(t, fmt.Sprint("flat", i), flat), parse(t, fmt.Sprint("window", i), "max_sample("+flat+`, "5s")`))
+	}
+	set := NewSet(check.NewSet(check.Language{}, defs, derivedtest.NewCatalog(t), "derived"))
+	for _, m := range set.Metrics()[1501:] { // the chain is beyond the limit
+		require.Nil(t, m.Err, m.Name)
 	}
 }
 

@@ -65,11 +65,11 @@ type Holder interface {
 	HeldGroups(d pdu.InDom) []*column.InstSet
 }
 
-// Hold makes a holder known, in place of a former one, which holds nothing any more.
-func (g *Groups) Hold(by, former Holder) {
-	delete(g.holders, former)
-	g.holders[by] = true
-}
+// Hold makes a holder known.
+func (g *Groups) Hold(by Holder) { g.holders[by] = true }
+
+// Release forgets a holder, which holds nothing any more.
+func (g *Groups) Release(by Holder) { delete(g.holders, by) }
 
 // Group is a group and its number.
 type Group struct {

@@ -121,7 +121,7 @@ func (h *holder) HeldGroups(d pdu.InDom) []*column.InstSet {
 func TestGroupsThatAreHeld(t *testing.T) {
 	g := newGrouper(t)
 	held := &holder{ids: g.at(when(0), "costarring")}
-	g.Hold(held, nil)
+	g.Hold(held)
 	first := held.ids[0]
 	keys := make([]string, maxGroups)
 	for round := range int64(5) {
@@ -136,7 +136,7 @@ func TestGroupsThatAreHeld(t *testing.T) {
 	assert.NotContains(t, g.members(), "costarring", "it is not listed")
 	assert.Equal(t, []pdu.Inst{first + 1}, g.at(when(20*keptTime), "liquid"), "they have the same hash")
 
-	g.Hold(&holder{}, held)
+	g.Release(held)
 	g.at(when(21*keptTime), "x")
 	g.at(when(21*keptTime+sweepInterval), "x")
 	_, ok := g.Find(kinds, first, "")
@@ -148,7 +148,7 @@ func TestGroupsThatAreHeld(t *testing.T) {
 func TestTooManyGroupsAreHeld(t *testing.T) {
 	g := newGrouper(t)
 	held := &holder{}
-	g.Hold(held, nil)
+	g.Hold(held)
 	keys, told := make([]string, maxListed/10), 0
 	for s := range int64(12) {
 		for i := range keys {

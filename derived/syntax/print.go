@@ -19,8 +19,8 @@ func text(e Expr) string {
 	return p.String()
 }
 
-// Beginning returns at least the first bytes of the canonical text of a node: it ends with the first part, such as a
-// name, that makes them so many. A message about each node of a long expression needs no more.
+// Beginning returns at least the first bytes of the canonical text of a node. Names and other parts after these are left
+// out, so that what follows the bytes means nothing. A message about each node of a long expression needs no more.
 func Beginning(e Expr, bytes int) string {
 	p := printer{most: bytes}
 	p.expr(e, context{})

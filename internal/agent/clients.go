@@ -83,11 +83,15 @@ func (a *Agent) recordLookup(c pmda.Client, m *reload.ServedState) (recent []*up
 	for a.lookedUp > maxLookups {
 		most := a.clients[c]
 		for _, cl := range a.clients {
-			if len(cl.lookups.series) > len(most.lookups.series) {
+			if now.Sub(cl.lookups.last) > freshness.LookupTime { // it has given up on these
+				a.forgetLookups(cl)
+			} else if len(cl.lookups.series) > len(most.lookups.series) {
 				most = cl
 			}
 		}
-		a.forgetLookups(most)
+		if a.lookedUp > maxLookups {
+			a.forgetLookups(most)
+		}
 	}
 	return recent
 }

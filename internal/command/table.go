@@ -38,13 +38,14 @@ func (p *printer) addColumn(c column) {
 	for k > 0 && p.columns[k-1].metric > c.metric {
 		k--
 	}
-	p.setColumns(slices.Insert(p.columns, k, c))
+	p.setColumns(slices.Insert(p.columns, k, c), k)
 }
 
-func (p *printer) setColumns(columns []column) {
+// setColumns sets the columns, which differ from the present ones from an index on.
+func (p *printer) setColumns(columns []column, from int) {
 	p.columns, p.widths = columns, nil
-	for i, c := range columns {
-		p.indexes[c] = i
+	for i := from; i < len(columns); i++ {
+		p.indexes[columns[i]] = i
 	}
 }
 
@@ -65,7 +66,7 @@ func (p *printer) dropPlaceholders() {
 	})
 	if len(kept) < len(p.columns) {
 		clear(p.indexes)
-		p.setColumns(kept)
+		p.setColumns(kept, 0)
 	}
 }
 

@@ -81,6 +81,35 @@ func values(t *testing.T, a *archive.Archive, start time.Time) (all []string) {
 	}
 }
 
+// The first value of a function without a window is that of the newest record, however old it is, whatever else is played.
+func TestPartBeginsWithNewestTick(t *testing.T) {
+	base := filepath.Join(t.TempDir(), "world")
+	w, err := writer.Create(base, writer.Label{Version: 3, PID: 1, Start: night, Host: "web1.example", TimeZone: "UTC"})
+	require.NoError(t, err)
+	x := pdu.Desc{PMID: pdu.NewPMID(60, 3, 0), Type: pdu.TypeU64, InDom: pdu.NoInDom, Sem: pdu.SemInstant}
+	require.NoError(t, w.Metric(x, "w.x"))
+	for k := range 20 {
+		w.Values().Numbers(x.PMID, x.Type, []pdu.Inst{pdu.NoInst}, []uint64{uint64(k)})
+		require.NoError(t, w.Put(night.Add(time.Duration(k)*time.Minute)))
+	}
+	require.NoError(t, w.Close())
+	a, err := archive.Open(base)
+	require.NoError(t, err)
+	defer a.Close()
+	start := night.Add(5*time.Minute + 40*time.Second)
+	o := Options{Start: start, End: start.Add(time.Second), Every: time.Second}
+	for _, other := range []string{"k = 1", `k = max_sample(w.x, "5min")`} {
+		source := NewSource(a)
+		s := watching(t, source, "m = max_sample(w.x)", other)
+		require.NoError(t, NewPlayer(source, s).Play(t.Context(), o, func(s *session.Session, _ time.Time) error {
+			m, _ := s.Set().Lookup("m")
+			assert.Equal(t, []uint64{5}, s.Value(m).Bits, other)
+			return ErrEnough
+		}))
+		source.Close()
+	}
+}
+
 // From its first sample on a part of an archive has the values that the whole archive has there, and so has the archive
 // that is written.
 func TestPartHasValuesOfWhole(t *testing.T) {

@@ -111,6 +111,8 @@ func NewPlayer(source *Source, sessions ...*session.Session) *Player {
 				ticks.before = allTicks
 			} else if n > 0 {
 				ticks.before = int64(n) + 1 // the first one may be of the second record in its interval
+			} else if w.PerClient() {
+				ticks.before = 1 // a first read has the newest tick, however old it is
 			}
 			t.windows = append(t.windows, ticks)
 		}

@@ -15,12 +15,11 @@ func (r Reported) Add(file string) bool {
 	return r[file] <= MaxReported
 }
 
-// LogRest logs how many problems of each file were not to be logged.
-func (r Reported) LogRest(log logrus.FieldLogger) {
+// LogRest logs how many problems of each file were not to be logged, with a message about these.
+func (r Reported) LogRest(log logrus.FieldLogger, message string) {
 	for file, n := range r {
 		if n > MaxReported {
-			log.WithFields(logrus.Fields{"file": file, "problems": n - MaxReported}).
-				Warn("more problems in the definition files, run pmdaderived check --all")
+			log.WithFields(logrus.Fields{"file": file, "more": n - MaxReported}).Warn(message)
 		}
 	}
 }
@@ -28,24 +27,24 @@ func (r Reported) LogRest(log logrus.FieldLogger) {
 // Report logs the definitions whose state has changed since the snapshot before. unread is the number of
 // Config.Failures.
 func (s *Snapshot) Report(log logrus.FieldLogger, before *Snapshot, unread int) {
-	reported := make(Reported)
-	defer reported.LogRest(log)
+	gone, wrong := make(Reported), make(Reported)
 	for _, name := range s.WithoutPMID {
 		log.WithField("metric", name).Error("definition has no metric identifier")
 	}
 	for m, now := range before.Pairs(s) {
-		if m.HasDesc && (now == nil || now.ID != m.ID) && reported.Add(m.Def.File) {
+		if m.HasDesc && (now == nil || now.ID != m.ID) && gone.Add(m.Def.File) {
 			log.WithFields(logrus.Fields{"metric": m.Def.Name, "pmid": m.ID}).
 				Warn("metric has disappeared or changed, restart pmlogger if it records it")
 		}
 	}
+	gone.LogRest(log, "more metrics have disappeared or changed, restart pmlogger if it records them")
 	for m, old := range s.Pairs(before) {
 		if old != nil && old.State == m.State && old.Problem == m.Problem {
 			continue
 		}
 		fields := func() *logrus.Entry { return log.WithFields(logrus.Fields{"metric": m.Def.Name, "state": m.State}) }
 		switch { // the reader of the configuration has logged problems with Reported
-		case m.State == Failed && m.Reported, (m.State == Failed || m.State == Kept) && !reported.Add(m.Def.File):
+		case m.State == Failed && m.Reported, (m.State == Failed || m.State == Kept) && !wrong.Add(m.Def.File):
 		case m.State == Kept && m.Reported:
 			fields().Warn("definition is served as before")
 		case m.State == Failed:
@@ -56,6 +55,7 @@ func (s *Snapshot) Report(log logrus.FieldLogger, before *Snapshot, unread int) 
 			fields().WithField("problem", m.Problem).Debug("definition uses a metric that does not exist")
 		}
 	}
+	wrong.LogRest(log, "more definitions are wrong, run pmdaderived check --all")
 	if s.LookedUp && (before.Bound != s.Bound || len(before.Served) != len(s.Served) || !before.LookedUp) {
 		log.WithFields(logrus.Fields{
 			"definitions": len(s.Served), "bound": s.Bound, "failed": s.Failures() + unread,

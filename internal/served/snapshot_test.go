@@ -755,7 +755,7 @@ func TestReportIsBounded(t *testing.T) {
 		}
 		return messages
 	}
-	const wrong, more = "definition is wrong", "more problems in the definition files, run pmdaderived check --all"
+	const wrong, more = "definition is wrong", "more definitions are wrong, run pmdaderived check --all"
 	got := report(3 * MaxReported)
 	assert.Equal(t, MaxReported+1, got[wrong])
 	assert.Equal(t, 1, got[more])

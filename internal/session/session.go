@@ -120,6 +120,7 @@ func (s *Session) Watch(metrics ...*derived.Metric) {
 	metrics = slices.DeleteFunc(slices.Clone(metrics), func(m *derived.Metric) bool { return m.Err != nil })
 	s.neededDomains = operand.InDomNeedsOf(slices.Values(metrics))
 	s.history, s.maxHistory = nil, 1
+	s.groups.Release(s.windows.Windows)
 	s.windows = window.NewSingleClient(s.set, s.groups, window.FirstTicks)
 	s.byInterval, s.span = make(map[time.Duration][]int), 0
 	ids := make(map[pdu.PMID]bool)

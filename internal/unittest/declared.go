@@ -178,8 +178,8 @@ func (p *parser) indom(into *declarations, keyword token, words []token) {
 	into.indoms[d] = declared
 }
 
-// label reads the values of a label, in the order of the domain's instances. A table of names never changes, so a new
-// one gets the labels so far, too.
+// label reads the values of a label, in the order of the domain's instances. The domain's table of names
+// refers to the map of labels, which grows while the file is read.
 func (p *parser) label(into *declarations, keyword token, words []token) {
 	if !p.expectWord(keyword, words, "instance domain") || !p.expectWord(words[0], words[1:], "name of a label") {
 		return

@@ -57,7 +57,7 @@ func (ws *Windows) SetNames(table func(pdu.InDom) *derived.NameTable) (changed b
 func (w *window) setTable(t *derived.NameTable) (changed bool) {
 	n := &w.names
 	for id, now := range t.Names() {
-		if before, known := n.name(id); known && identity(now) != identity(before) {
+		if before, known := n.name(id); known && w.identity(now) != w.identity(before) {
 			if n.ended == nil {
 				n.ended = make(map[pdu.Inst]bool)
 			}
@@ -65,6 +65,9 @@ func (w *window) setTable(t *derived.NameTable) (changed bool) {
 		}
 	}
 	if changed && w.Histograms != "" { // sums of one bucket would be of more ticks than those of another one
+		for id := range t.Names() {
+			n.ended[id] = true
+		}
 		for _, id := range w.instances().IDs() {
 			n.ended[id] = true
 		}
@@ -80,11 +83,22 @@ func (w *window) setTable(t *derived.NameTable) (changed bool) {
 	return changed
 }
 
-// identity returns the part of a name that identifies an instance in PCP: an agent may change what follows the first
-// blank, as that of processes does with their arguments.
-func identity(name string) string {
-	name, _, _ = strings.Cut(name, " ")
-	return name
+// identity returns the part of a name that identifies an instance: an agent may change what follows the first blank, as
+// that of processes does with their arguments. If labels follow it, or the instance is a bucket, it is the whole name.
+func (w *window) identity(name string) string {
+	first, rest, _ := strings.Cut(name, " ")
+	label, value, ok := strings.Cut(rest, ":") // as in "3 le:0.5 route:/cart" of pmdaopenmetrics
+	if w.Histograms != "" || ok && isLabel(label) && value != "" && value[0] != ' ' && value[0] != ':' {
+		return name
+	}
+	return first
+}
+
+// isLabel reports whether text may be the name of a label.
+func isLabel(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
+		return r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	})
 }
 
 // removeEnded removes what the window has of instances that have ended. Readers may have the former columns and states.
@@ -95,6 +109,7 @@ func (w *window) removeEnded(r *reducer) {
 		}
 		return
 	}
+	w.replaced = true
 	former := w.columns
 	w.columns, w.values = make([]column, len(former)), 0
 	for i := range former {
@@ -105,6 +120,7 @@ func (w *window) removeEnded(r *reducer) {
 		}
 		w.columns[i] = column{c.tick, v.Insts, v.Bits}
 		w.values += len(v.Bits)
+		w.unknown = w.unknown || len(v.Bits) < len(c.bits)
 	}
 	if !w.PerClient() && w.failed == nil && len(former) > 0 {
 		w.result = r.result(w.Window, &w.view, w.columns)

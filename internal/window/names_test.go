@@ -63,6 +63,82 @@ func TestNumbersOfOtherInstances(t *testing.T) {
 	assert.Equal(t, [4][]uint64{{9, 1004, 608}, {0, 1, 1}, {2, 1, 8}, {9, 1004, 608}}, results(s))
 }
 
+// The names of pmdaopenmetrics begin with the number, and the labels behind it tell the instance.
+func TestNumbersOfOtherLabels(t *testing.T) {
+	ws := windowsOf(newSet(t, map[string]string{"a": `max_sample(bin, "1hour")`, "b": `share_bucket(sum_sample(bin, "10s"), 1)`}))
+	for _, names := range []map[pdu.Inst]string{
+		{1: "1 le:1 route:/a", 2: "2 le:2 route:/a", 3: "3 le:+Inf route:/a", 4: "4 nginx: worker"},
+		{1: "1 le:2 route:/a", 2: "2 le:1 route:/a", 3: "3 le:+Inf route:/a", 4: "4 nginx: master"},
+	} {
+		table := named(names)
+		ended := ws.setNames(table)
+		assert.Equal(t, ws.windows[0].hasTick(), ended)
+		if !ended {
+			ws.addAll(1, binsAt(1, []pdu.Inst{1, 2, 3, 4}, 1, 10, 10, 7))
+		}
+	}
+	assert.Equal(t, []pdu.Inst{3, 4}, ws.windows[0].instances().IDs())
+	assert.Empty(t, ws.windows[1].instances().IDs())
+}
+
+// When all that a window has has ended, nothing is known: sums over its instances are not 0. A client's own window ends
+// at once, too.
+func TestNothingIsLeft(t *testing.T) {
+	ws := windowsOf(newSet(t, map[string]string{"a": `sum(max_sample(bin, "1hour"))`, "b": `count(max_sample(bin))`, "c": "max_sample(bin)"}))
+	ws.setNames(named(map[pdu.Inst]string{1: "i0", 2: "i1"}))
+	s := binsAt(1, []pdu.Inst{1, 2}, 5, 600)
+	perClient := []int{}
+	for i := range ws.windows {
+		if ws.windows[i].PerClient() {
+			perClient = append(perClient, i)
+		}
+	}
+	ws.BeginTick(1, s.at, perClient...)
+	ws.addAll(1, s)
+	before := ws.State(1, nil)
+	value := func(state *State, name string) *derived.Vector {
+		m, _ := ws.set.Lookup(name)
+		e := ws.set.NewEvaluation()
+		e.Reset(s)
+		e.SetResults(NewReader(100).First(state, m.Needs().Windows))
+		return e.Value(m)
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		assert.NotEmpty(t, value(before, name).Bits, name)
+	}
+	assert.True(t, ws.setNames(named(map[pdu.Inst]string{1: "i1", 2: "i0"})))
+	after := ws.State(1, before)
+	for _, name := range []string{"a", "b", "c"} {
+		assert.Empty(t, value(after, name).Bits, name)
+		assert.NotEmpty(t, value(before, name).Bits, "%s: states never change", name)
+	}
+}
+
+// Two buckets exchange their numbers, and exchange them back before the next tick but one: no tick counts for some of
+// them.
+func TestNumbersOfOtherBucketsTwice(t *testing.T) {
+	d, err := derived.Parse("a", `share_bucket(sum_sample(delta(bin), "10s"), 1) by (/^(.)/)`)
+	require.NoError(t, err)
+	ws := windowsOf(derived.Language{}.NewSet([]*derived.Definition{d}, derived.CatalogMap{
+		"bin": {PMID: binID, Type: pdu.Type32, InDom: binDom, Sem: pdu.SemCounter},
+	}, ""))
+	names := named(map[pdu.Inst]string{1: "b1 le:1", 2: "b2 le:2", 3: "binf le:inf"})
+	exchanged := named(map[pdu.Inst]string{1: "b2 le:2", 2: "b1 le:1", 3: "binf le:inf"})
+	add := func(tick int64, table *derived.NameTable, bits ...uint64) []float64 {
+		ws.setNames(table)
+		s := binsAt(tick, []pdu.Inst{1, 2, 3}, bits...)
+		s.names = table
+		ws.addAll(tick, s)
+		return numbers(ws.value(t, "a", s))
+	}
+	add(1, names, 0, 0, 0)
+	add(2, names, 10, 20, 20)
+	assert.Equal(t, []float64{0.5}, add(3, names, 20, 40, 40))
+	assert.Empty(t, add(4, exchanged, 60, 30, 60))
+	assert.Empty(t, add(5, names, 70, 80, 1080))
+	assert.Equal(t, []float64{0.5}, add(6, names, 80, 100, 1100))
+}
+
 // Two buckets exchange their numbers: the others have no ticks that these lack.
 func TestNumbersOfOtherBuckets(t *testing.T) {
 	ws := windowsOf(newSet(t, map[string]string{"a": `share_bucket(sum_sample(bin, "10s"), 1)`}))

@@ -27,7 +27,8 @@ type State struct {
 }
 
 // State returns the present state. tick is the newest complete tick of per-client windows. before is the state before,
-// with the same windows; nil: there is none. If it has the same tick, clients get the columns that it has.
+// with the same windows; nil: there is none. If it has the same tick, clients get the columns that it has, unless
+// instances in them have ended.
 func (ws *Windows) State(tick int64, before *State) *State {
 	n := len(ws.windows)
 	s := &State{
@@ -35,7 +36,7 @@ func (ws *Windows) State(tick int64, before *State) *State {
 		windows: ws.set.Windows(), bytes: make([]int, n), tick: tick, firstTicks: ws.FirstTicks,
 	}
 	if before != nil && before.tick == tick {
-		s.views, s.readers = before.views, before.readers
+		s.views, s.readers = slices.Clone(before.views), before.readers
 	} else {
 		s.views, s.readers = make([]view, n), make([]*Readers, n)
 	}
@@ -49,9 +50,12 @@ func (ws *Windows) State(tick int64, before *State) *State {
 		case !w.PerClient():
 		case s.readers[i] == nil:
 			s.views[i], s.readers[i] = w.view, w.readers
+		case w.replaced:
+			s.views[i] = w.view
 		default: // groups of these columns may have been forgotten since
 			s.Results.Names[i] = before.Results.Names[i]
 		}
+		w.replaced = false
 	}
 	return s
 }

@@ -25,6 +25,7 @@ type window struct {
 	fullSize int             // its share of Windows.fullSize
 	tooLarge bool            // see Windows.TooLarge
 	begun    bool            // see Windows.Begun
+	replaced bool            // columns have been replaced since the last State
 	needed   int64           // the oldest tick that a client has read last, at the last BeginTick
 }
 

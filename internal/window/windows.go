@@ -90,7 +90,8 @@ func (ws *Windows) ForSet(set *derived.Set) *Windows {
 	}
 	next.within.Values = make([]*derived.Vector, len(next.windows))
 	next.within.Names = make([]*derived.NameTable, len(next.windows)) // none, as all windows have the same groups
-	ws.groups.Hold(next, ws)
+	ws.groups.Release(ws)
+	ws.groups.Hold(next)
 	if len(next.windows) > 0 {
 		next.eval = set.NewWindowEvaluation()
 		next.eval.SetGroups(ws.groups)

@@ -229,8 +229,8 @@ func (j *judge) checkTicks(t *track, p *trackState, m *moment, sampled rig.Fetch
 	case counted:
 		m.before = m.at - uint64(math.Float64frombits(bits))
 	}
-	all := tickOf(m.at) - tickOf(m.first) + 1
-	if m.whole = ticks == all; ticks > all || ticks < min(2, all) {
+	all, late := tickOf(m.at)-tickOf(m.first)+1, isLate(m.at) || isLate(m.first)
+	if m.whole = ticks == all && !late; !late && (ticks > all || ticks < min(2, all)) {
 		j.tally.addProblem(wrongValue, "%s at %d: %s has %d ticks since %d", j.client, m.at, t.name, ticks, m.first)
 	}
 	switch {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -71,5 +72,16 @@ func TestTracksKnowTheTime(t *testing.T) {
 				assert.Equal(t, value(at, 0), value(got, 0))
 			}
 		})
+	}
+}
+
+// A sample that wave has taken long after its tick does not tell its tick.
+func TestLate(t *testing.T) {
+	const tick = 1_700_000_004_000_000_000
+	for after, late := range map[time.Duration]bool{
+		-10 * time.Millisecond: false, 0: false, 400 * time.Millisecond: false, 500 * time.Millisecond: true,
+		800 * time.Millisecond: true, 940 * time.Millisecond: true,
+	} {
+		assert.Equal(t, late, isLate(uint64(tick+after)), after)
 	}
 }

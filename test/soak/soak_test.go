@@ -183,7 +183,7 @@ func TestJudgeOfTicks(t *testing.T) {
 			Type: pdu.TypeDouble,
 		}, metric: &m.metrics[i]})
 	}
-	now := time.Now()
+	now := time.Now().Truncate(time.Second) // samples are at their ticks
 	at := func(s int) uint64 { return uint64(now.Add(time.Duration(s) * time.Second).UnixNano()) }
 	const sum, looked, counted, peak = 2, 4, 5, 6
 	fetch := func(last, from, since, ticks int) rig.Fetched {

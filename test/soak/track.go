@@ -87,6 +87,13 @@ const tickNumber = "floor((" + counting + " + 250000000) / 1000000000)"
 
 func tickOf(at uint64) uint64 { return (at + 250e6) / 1e9 }
 
+// isLate reports whether an operand may be from so long after its tick that tickOf is that of another one, as when wave
+// did not run for most of a second.
+func isLate(at uint64) bool {
+	after := (at + 250e6) % 1e9
+	return after < 200e6 || after > 700e6
+}
+
 // roles returns the roles of the track, in the order of fetches.
 func (t *track) roles() []role {
 	switch {

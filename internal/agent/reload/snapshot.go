@@ -21,7 +21,7 @@ type Snapshot struct {
 
 	WindowSeries []*upstream.Series // of Set.Windows(), by index; nil: the window is not sampled
 	WindowTimes  [][]*atomic.Int64  // Usage.WindowTime of the metrics that need each window
-	Published    *sampler.Published // of Windows
+	Published    *sampler.Published // of WindowSeries
 
 	PreparedEvaluation atomic.Pointer[derived.Evaluation] // for the first fetch, which takes it
 }
@@ -73,7 +73,7 @@ func (s *Snapshot) addSeries(before *Snapshot) {
 	}
 }
 
-// addWindows sets Windows, and the older samples that they need.
+// addWindows sets WindowSeries, and the older samples that they need.
 func (s *Snapshot) addWindows() {
 	s.WindowSeries = make([]*upstream.Series, len(s.Snapshot.Windows))
 	s.WindowTimes = make([][]*atomic.Int64, len(s.WindowSeries))
