@@ -4,6 +4,7 @@ package test
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -185,22 +187,50 @@ func testPmrep(t *testing.T, p *pmcdtest.PMCD) {
 		out, _, _ := p.Run(t, "pminfo", "-f", "derived.host.peak.cpu.busy", "derived.host.top.cpu")
 		return strings.Contains(out, "value ") && strings.Contains(out, "inst [")
 	})
+	keepDiskBusy(t) // a change of a disk that stands still has no value
 	for _, set := range sets {
 		t.Run(set[1], func(t *testing.T) {
-			out, errs, exit := p.Run(t, "pmrep", "-c", file, ":"+set[1], "-s", "2", "-t", "0.5")
-			require.Zero(t, exit, errs)
-			assert.Empty(t, errs)
-			lines := strings.Split(strings.TrimSpace(out), "\n")
-			last := strings.Fields(lines[len(lines)-1])
-			require.GreaterOrEqual(t, len(last), 5, out)
-			for _, field := range last[2:] { // the first is the time, the second may be a name
-				if set[1] == "derived-top" && field == "~" {
-					continue // a process is not of the ten in everything
-				}
-				assert.Regexp(t, value, field, out)
-			}
+			// A change has no value while a sample is late.
+			await.Until(t, "each column has a value", func() bool {
+				out, errs, exit := p.Run(t, "pmrep", "-c", file, ":"+set[1], "-s", "2", "-t", "0.5")
+				require.Zero(t, exit, errs)
+				require.Empty(t, errs)
+				lines := strings.Split(strings.TrimSpace(out), "\n")
+				last := strings.Fields(lines[len(lines)-1])
+				require.GreaterOrEqual(t, len(last), 5, out)
+				return !slices.ContainsFunc(last[2:], func(field string) bool { // after the time, and a value or a name
+					process := set[1] == "derived-top" && field == "~" // is not of the ten in everything
+					return !process && !value.MatchString(field)
+				})
+			})
 		})
 	}
+}
+
+// keepDiskBusy writes to the disk until the test ends.
+func keepDiskBusy(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "written"))
+	require.NoError(t, err)
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	t.Cleanup(func() {
+		close(stop)
+		<-stopped
+		require.NoError(t, f.Close())
+	})
+	go func() {
+		defer close(stopped)
+		turn := time.NewTicker(20 * time.Millisecond)
+		defer turn.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-turn.C:
+				_, err := f.WriteAt(make([]byte, 4096), 0)
+				assert.NoError(t, errors.Join(err, f.Sync()))
+			}
+		}
+	}()
 }
 
 // testDstat reads the plugins from where a user may have them.
