@@ -14,9 +14,11 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/internal/collector"
 	"pmdaderived/internal/commandline"
+	"pmdaderived/internal/definitions"
 	"pmdaderived/internal/freshness"
 	"pmdaderived/internal/plural"
 	"pmdaderived/internal/printable"
+	"pmdaderived/internal/served"
 	"pmdaderived/pdu"
 )
 
@@ -40,9 +42,16 @@ func (r *run) explain(ctx context.Context, args []string) int {
 		}
 		return nil
 	})
+	onlyOperands := r.flags.Bool("operands", false,
+		"print only the metrics that the definitions need, one a line, for pmlogextract and pmlogger")
 	exit, done := r.bindSubjects(ctx, args)
-	if done {
+	switch {
+	case done:
 		return exit
+	case *onlyOperands && r.flags.Changed("depth"):
+		return r.usageError(errors.New("--operands and --depth cannot be used together"))
+	case *onlyOperands:
+		return r.listOperands(ctx)
 	}
 	if err := r.verify(ctx); err != nil {
 		return r.fail(err)
@@ -78,6 +87,31 @@ func (r *run) explain(ctx context.Context, args []string) int {
 		}
 		if err := e.showServed(ctx, s); err != nil {
 			exit = r.fail(err)
+		}
+	}
+	return exit
+}
+
+// listOperands prints the metrics that the subjects need and the collector has: those of a guard that is false here may
+// be missing. It returns 1 if a subject cannot be bound.
+func (r *run) listOperands(ctx context.Context) (exit int) {
+	var defs []served.Definition
+	for _, s := range r.subjects {
+		switch m := r.metric(s); {
+		case s.problem != nil: // bindSubjects has printed it
+			exit = commandline.ExitFailure
+		case m.Err != nil:
+			exit = commandline.ExitFailure
+			r.showBroken(s, m.Err)
+			r.showSimilar(ctx, s)
+		default:
+			defs = append(defs, r.used(s)...)
+		}
+	}
+	missing := definitions.MissingMetrics(defs, r.session.Catalog())
+	for _, name := range definitions.ForeignMetrics(defs) {
+		if !slices.Contains(missing, name) {
+			fmt.Fprintln(r.stdout, name)
 		}
 	}
 	return exit
