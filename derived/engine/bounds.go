@@ -23,12 +23,13 @@ const (
 	BoundColon            // a word of the name, le:0.5, as pmdaopenmetrics writes the label
 	BoundEquals           // a word of the name, le=0.5, as pmdaopentelemetry names buckets
 	BoundRange            // a word of the name, 4-7, from the lowest to the highest value
+	BoundLower            // a word of the name, vg-lv:0:512us, of a device, a region and the lower bound, as pmdadm has it
 	BoundNumber           // the name
 )
 
 // String returns the form as explain prints it.
 func (f BoundForm) String() string {
-	return [...]string{"", "the label le", "le:BOUND", "le=BOUND", "LOW-HIGH", "the number"}[f]
+	return [...]string{"", "the label le", "le:BOUND", "le=BOUND", "LOW-HIGH", "NAME:REGION:LOW", "the number"}[f]
 }
 
 // Cumulative reports whether buckets of the form count all that is at or below the bound. The others count what is
@@ -38,7 +39,7 @@ func (f BoundForm) Cumulative() bool { return f == BoundLabel || f == BoundColon
 // bound has the bounds of a bucket: it counts what is above low and at or below high.
 type bound struct {
 	low  float64 // NaN: the bound of the bucket before
-	high float64 // +Inf: there is none
+	high float64 // +Inf: there is none; of BoundLower low, until the next bucket is known
 	form BoundForm
 }
 
@@ -70,6 +71,9 @@ func boundOf(label, name string) bound {
 	}
 	if at := slices.IndexFunc(words, func(word string) bool { return parseRange(word).form != NoBound }); at >= 0 {
 		return parseRange(words[at])
+	}
+	if at := slices.IndexFunc(words, func(word string) bool { return parseLower(word).form != NoBound }); at >= 0 {
+		return parseLower(words[at])
 	}
 	if high, ok := parseBound(name); ok {
 		return bound{math.NaN(), high, BoundNumber}
@@ -108,6 +112,30 @@ func parseRange(word string) bound {
 			high++
 		}
 		return bound{low, high, BoundRange}
+	}
+	return bound{}
+}
+
+// parseLower reads NAME:REGION:LOW. The bound has a unit, the largest in which it is a whole number, and is returned in
+// seconds.
+func parseLower(word string) bound {
+	at := strings.LastIndexByte(word, ':')
+	region := strings.LastIndexByte(word[:max(at, 0)], ':')
+	if region <= 0 {
+		return bound{}
+	}
+	if _, err := strconv.ParseUint(word[region+1:at], 10, 64); err != nil {
+		return bound{}
+	}
+	for _, unit := range []struct {
+		name      string
+		perSecond float64
+	}{{"ns", 1e9}, {"us", 1e6}, {"ms", 1e3}, {"s", 1}} {
+		digits, ok := strings.CutSuffix(word[at+1:], unit.name)
+		if n, err := strconv.ParseUint(digits, 10, 64); ok && err == nil {
+			low := float64(n) / unit.perSecond
+			return bound{low, low, BoundLower}
+		}
 	}
 	return bound{}
 }

@@ -17,6 +17,8 @@ func TestLongNamesHaveNoBounds(t *testing.T) {
 		{strings.Repeat("0", maxBound-1) + "4-" + strings.Repeat("0", maxBound-1) + "7", BoundRange},
 		{strings.Repeat("1-", maxBound) + "12", NoBound},
 		{strings.Repeat("1-", 1500) + "1", NoBound},
+		{strings.Repeat("1:", 1500) + "0:5us", BoundLower},
+		{strings.Repeat("1:", 1500) + "x", NoBound},
 		{"le:" + strings.Repeat("0", maxBound-1) + "5", BoundColon},
 		{"le:" + strings.Repeat("0", maxBound) + "5", NoBound},
 		{strings.Repeat("0", maxBound) + "5", NoBound},

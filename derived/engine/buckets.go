@@ -124,6 +124,15 @@ func newBuckets(from *column.InstSet, names *column.NameTable, g *group.Grouping
 		}
 		h.counts = make([]float64, len(h.at))
 		b.why = cmp.Or(b.why, h.rule(from, names))
+		for i, low := range h.bounds {
+			if low.form != BoundLower {
+				continue
+			}
+			h.bounds[i].high = math.Inf(1)
+			if i > 0 { // it ends the bucket before
+				h.bounds[i-1].high = low.low
+			}
+		}
 	}
 	return b
 }
@@ -144,6 +153,8 @@ func (h *histogram) rule(from *column.InstSet, names *column.NameTable) string {
 			return fmt.Sprintf("instance %q has no bound", name(i))
 		case b.form.Cumulative() != h.bounds[0].form.Cumulative():
 			return fmt.Sprintf("instances %q and %q tell their bounds differently: only one is cumulative", name(0), name(i))
+		case (b.form == BoundLower) != (h.bounds[0].form == BoundLower):
+			return fmt.Sprintf("instances %q and %q tell their bounds differently: only one has a lower bound", name(0), name(i))
 		case i > 0 && b.high == h.bounds[i-1].high:
 			return fmt.Sprintf("instances %q and %q have the same bound", name(i-1), name(i))
 		}
