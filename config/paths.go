@@ -27,13 +27,10 @@ func DefaultPaths(conf PCPConf) []string {
 }
 
 // Shipped reports whether a file is in the directories of [DefaultPaths] for definitions of PCP or of the agent. A
-// site may have added files there. On Debian they are links to the files.
+// site may have added files there.
 func Shipped(conf PCPConf, file string) bool {
 	paths := DefaultPaths(conf)
-	return slices.ContainsFunc(paths[:len(paths)-1], func(dir string) bool {
-		link, _ := filepath.EvalSymlinks(filepath.Join(dir, filepath.Base(file)))
-		return strings.HasPrefix(file, dir+"/") || link == file
-	})
+	return slices.ContainsFunc(paths[:len(paths)-1], func(dir string) bool { return strings.HasPrefix(file, dir+"/") })
 }
 
 // ReadByClients reports whether a file is in the directory from which PCP's clients load definitions by themselves.

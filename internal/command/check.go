@@ -23,7 +23,7 @@ type findings struct {
 	*run
 	showAll bool // all problems of a file, and each shipped definition that waits for metrics
 	treat   treatment
-	files   definitions.CheckedFiles
+	files   definitions.Named
 	catalog *operand.Catalog // metadata of the operands; nil: the text only is checked
 	lint    lint.Options     // with the same, if there is a collector
 }
@@ -37,7 +37,7 @@ const allWarnings = "all"
 func (r *run) check(ctx context.Context, args []string) int {
 	var offline, asJSON, portable bool
 	f := &findings{run: r}
-	r.flags.FuncP("config", "c", "the agent reads the files and directories in `PATHS`, separated by colons",
+	r.flags.FuncP("config", "c", "read `PATHS`, separated by colons, in place of the agent's files; -c=: none",
 		commandline.PathList(&r.paths))
 	r.flags.BoolVar(&f.showAll, "all", false,
 		"show all messages about a file, and each shipped definition that waits for metrics")
@@ -74,9 +74,19 @@ func (r *run) check(ctx context.Context, args []string) int {
 	if err != nil {
 		return r.fail(err)
 	}
-	f.files = definitions.ReadChecked(r.reader(r.paths), paths, offline, spooled)
+	reader := r.reader(r.paths)
+	if offline && len(paths) > 0 {
+		reader.Paths = []string{} // the result must be the same on every host
+	}
+	reader.Called = func(path string) string {
+		if path == spooled {
+			return standardInput
+		}
+		return path
+	}
+	f.files = definitions.ReadNamed(reader, paths)
 	f.files.Portable = portable
-	if !offline && (sourceGiven || len(f.files.All) > 0) {
+	if !offline && (sourceGiven || len(f.files.Own()) > 0) {
 		if err := f.lookUpOperands(ctx); err != nil {
 			if sourceGiven { // only the default pmcd may be missing
 				exit = commandline.ExitFailure
@@ -97,10 +107,13 @@ func (r *run) check(ctx context.Context, args []string) int {
 	return exit
 }
 
+// standardInput is the operand that means standard input, and its name in messages.
+const standardInput = "-"
+
 // spool copies standard input to a file, if it is an operand, and replaces the operand by the path of the file: so it
 // is read as any other. The caller removes the file.
 func (r *run) spool(operands []string) (path string, err error) {
-	if !slices.Contains(operands, definitions.StandardInput) {
+	if !slices.Contains(operands, standardInput) {
 		return "", nil
 	}
 	f, err := os.CreateTemp("", "pmdaderived-*.conf")
@@ -112,7 +125,7 @@ func (r *run) spool(operands []string) (path string, err error) {
 		return f.Name(), fmt.Errorf("standard input: %w", err)
 	}
 	for i, operand := range operands {
-		if operand == definitions.StandardInput {
+		if operand == standardInput {
 			operands[i] = f.Name()
 		}
 	}
@@ -199,7 +212,7 @@ func (f *findings) summarize(problems []*config.Problem) {
 	if warnings := countOf(problems, config.Warning); warnings > 0 {
 		text += ", " + plural.Of(warnings, "warning")
 	}
-	if f.catalog == nil && len(f.files.All) > 0 {
+	if f.catalog == nil && len(f.files.Own()) > 0 {
 		text += " (syntax only)"
 	}
 	fmt.Fprintln(f.stderr, text)

@@ -102,7 +102,6 @@ func TestCheckPartlyDeployed(t *testing.T) {
 	for _, operands := range [][]string{
 		{source},
 		{source, filepath.Join(source, "b.conf")},
-		{source, filepath.Join(s.dir, "pmdaderived/a.conf")},
 	} {
 		out, errs, exit := s.run(append([]string{"check"}, operands...)...)
 		for _, text := range []string{"a.conf:2:", "b.conf:2:", source + ": warning: its group can write to it"} {

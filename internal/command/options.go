@@ -31,7 +31,7 @@ const defaultPause = time.Second
 
 // pathsOption adds -c.
 func (r *run) pathsOption() {
-	r.flags.FuncP("config", "c", "read definitions from the files and directories in `PATHS`, separated by colons",
+	r.flags.FuncP("config", "c", "use the definitions in `PATHS`, separated by colons, beside the agent's; -c=: none",
 		commandline.PathList(&r.paths))
 }
 

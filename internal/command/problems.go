@@ -21,11 +21,11 @@ import (
 
 // problems returns all errors and warnings about the files that are checked, in the order of files and lines.
 func (f *findings) problems() []*config.Problem {
-	found := slices.Concat(f.files.Problems, f.files.OtherFileProblems(), f.files.Hints(),
+	found := slices.Concat(f.files.Problems, f.files.Hints(),
 		unknownCodes(f.files.Definitions), f.faults(), f.warnings(), f.continuedLines(), f.ownLabels())
 	found = slices.DeleteFunc(found, func(p *config.Problem) bool { return !f.files.Concerns(p) })
 	for i, p := range found {
-		if p.Code == codeReplaced && !f.files.Shipped[p.Pos.File] && !f.files.Shipped[p.Replaced.File] {
+		if p.Code == codeReplaced && !f.files.Shipped(p.Pos.File) && !f.files.Shipped(p.Replaced.File) {
 			graver := *p // a site replaces shipped definitions on purpose, its own rather by mistake
 			graver.Severity = config.Warning
 			found[i] = &graver
@@ -102,7 +102,7 @@ func (f *findings) problemOfWarning(w lint.Warning, inFiles map[string]*config.D
 		}
 	// These are true also where nobody can edit the file.
 	case lint.ChangeOfTotal, lint.DividedShare, lint.ChangeOverAge, lint.DifferentInstances:
-		if f.files.Shipped[p.Pos.File] {
+		if f.files.Shipped(p.Pos.File) {
 			p.Severity = config.Note
 		}
 	case lint.MisspeltOperand:
@@ -113,7 +113,7 @@ func (f *findings) problemOfWarning(w lint.Warning, inFiles map[string]*config.D
 		if lenient {
 			return nil
 		}
-		if f.files.Shipped[inFiles[w.Other.Name].Pos.File] {
+		if f.files.Shipped(inFiles[w.Other.Name].Pos.File) {
 			p.Severity = config.Note
 		}
 	}

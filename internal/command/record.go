@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -23,21 +24,28 @@ import (
 // recorder is the output of test --record: metrics of a collector, and the values of definitions, as a test.
 type recorder struct {
 	*run
-	samples       int // to take; 0: nothing is recorded
+	samples       int                 // to take; 0: nothing is recorded
+	withErrors    bool                // definitions may have errors
+	own           []served.Definition // those that are recorded
 	recording     unittest.Recording
 	seenInstances map[pdu.InDom]map[pdu.Inst]bool // instances that have had values
 	first         time.Time                       // of the first sample
 }
 
-// record prints a test that expects the present values of the definitions.
+// record prints a test that expects the present values of the definitions. Definitions of the agent's files that they
+// use are metrics of the test.
 func (r *recorder) record(ctx context.Context, paths []string) int {
 	ctx, cancel := untilSignal(ctx)
 	defer cancel()
-	r.definitions = r.reader(paths).Read()
+	r.definitions = definitions.ReadNamed(r.reader(nil), paths)
 	for _, p := range r.definitions.Problems {
-		if p.Severity == config.Error {
+		if p.Severity == config.Error && r.definitions.Concerns(p) {
 			return r.fail(p)
 		}
+	}
+	r.named = r.definitions.ByName()
+	if r.own = r.definitions.Own(); len(r.own) == 0 {
+		return r.fail(errors.New("these files define no metric"))
 	}
 	if err := r.connect(ctx); err != nil {
 		return r.fail(err)
@@ -67,8 +75,8 @@ func quoted(words []string) []string {
 
 // addSamples takes all samples.
 func (r *recorder) addSamples(ctx context.Context) error {
-	defs := slices.Clone(r.definitions.All)
-	for _, name := range definitions.ForeignMetrics(r.definitions.All) {
+	defs := definitions.WithUsed(r.named, r.own...)
+	for _, name := range r.operands() {
 		d, err := derived.Parse("("+name+")", name) // a definition with the metric's values
 		if err != nil {
 			return err
@@ -77,6 +85,9 @@ func (r *recorder) addSamples(ctx context.Context) error {
 	}
 	var err error
 	if r.session, err = session.New(ctx, r.collector.Metrics, defs, r.definitions.Language); err != nil {
+		return err
+	}
+	if err := r.unrecordable(); err != nil {
 		return err
 	}
 	r.addEntries()
@@ -121,21 +132,58 @@ func (r *recorder) hasOperandValue() bool {
 		func(m unittest.Recorded) bool { return slices.ContainsFunc(m.Values, has) })
 }
 
-// addEntries adds an entry for each metric and definition.
-func (r *recorder) addEntries() {
-	absent := definitions.MissingMetrics(r.definitions.All, r.session.Catalog())
-	for _, name := range definitions.ForeignMetrics(r.definitions.All) {
-		if slices.Contains(absent, name) {
-			continue
-		}
-		desc, err := r.session.Catalog().Desc(name)
-		if writable(desc) {
-			m := unittest.Recorded{Name: name, Desc: desc, Code: pdu.CodeOf(err)}
-			r.recording.Metrics = append(r.recording.Metrics, m)
+// operands returns the names of the test's metrics, sorted: those of the collector, and definitions of the context.
+func (r *recorder) operands() []string {
+	names := definitions.ForeignMetrics(r.own)
+	for i, name := range names {
+		if short := derived.ShortName(name); r.named[short].Definition != nil {
+			names[i] = short
 		}
 	}
-	labels := definitions.Labels(r.definitions.All)
-	for _, d := range r.definitions.All {
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// operand returns an operand as the definition that addSamples makes of it.
+func (r *recorder) operand(name string) *derived.Metric {
+	m, _ := r.session.Set().Lookup("(" + name + ")")
+	return m
+}
+
+// unrecordable returns why a definition cannot be recorded: its error, unless errors are wanted, or groups of a
+// definition of the context: a test has groups only of its own definitions.
+func (r *recorder) unrecordable() error {
+	inFiles := r.definitions.InFiles()
+	for _, d := range r.own {
+		if m, _ := r.session.Set().Lookup(d.Name); m.Err != nil && !r.withErrors {
+			return fmt.Errorf("%w\nTo record that it has this error, use --with-errors", definitions.ProblemOf(inFiles[d.Name],
+				served.Fault{Definition: d, Offset: m.Err.Offset(), Message: m.Err.Error(), Err: m.Err}))
+		}
+	}
+	for _, name := range r.operands() {
+		for l := range r.operand(name).Lines {
+			if _, groups := r.session.Set().GroupDomains()[l.InDom]; groups {
+				return fmt.Errorf("%s uses groups of instances: also name its file, %s", name, r.named[name].File)
+			}
+		}
+	}
+	return nil
+}
+
+// addEntries adds an entry for each metric and definition.
+func (r *recorder) addEntries() {
+	for _, name := range r.operands() {
+		m, code := r.operand(name), pdu.Code(0)
+		if m.Err != nil {
+			_, err := r.session.Catalog().Desc(name)
+			code = pdu.CodeOf(err)
+		}
+		if code != pdu.ErrName && code != pdu.ErrNonLeaf && writable(m.Desc) {
+			r.recording.Metrics = append(r.recording.Metrics, unittest.Recorded{Name: name, Desc: m.Desc, Code: code})
+		}
+	}
+	labels := definitions.Labels(r.own)
+	for _, d := range r.own {
 		if m, _ := r.session.Set().Lookup(d.Name); writable(m.Desc) {
 			r.recording.Derived = append(r.recording.Derived,
 				unittest.Recorded{Name: d.Name, Desc: m.Desc, Err: m.Err, Labels: labels[d.Name]})
@@ -167,13 +215,20 @@ func (r *recorder) addSample(time.Time) error {
 		}
 		return &v
 	}
+	begins := false // a definition of the context lacks earlier samples, and what uses it does not know that
 	for i := range r.recording.Metrics {
 		if m := &r.recording.Metrics[i]; m.Code == 0 {
-			m.Values = append(m.Values, value("("+m.Name+")", m.Desc.InDom))
+			v := value("("+m.Name+")", m.Desc.InDom)
+			if v.Len() == 0 && len(r.recording.Times) <= r.operand(m.Name).Needs().History {
+				v.Code, begins = pdu.ErrAgain, true
+			}
+			m.Values = append(m.Values, v)
 		}
 	}
 	for i := range r.recording.Derived {
-		if d := &r.recording.Derived[i]; d.Err == nil {
+		if d := &r.recording.Derived[i]; d.Err == nil && begins {
+			d.Values = append(d.Values, nil)
+		} else if d.Err == nil {
 			d.Values = append(d.Values, value(d.Name, d.Desc.InDom))
 		}
 	}
@@ -202,7 +257,7 @@ func (r *recorder) repeat(text []byte) int {
 	if len(problems) > 0 {
 		return r.fail(problems[0])
 	}
-	defs := r.definitions.All
+	defs := r.own
 	result := unittest.Run(r.definitions.Language, definitions.Derived(defs), definitions.Labels(defs), f.Tests[0])
 	if failed := result.String(); failed != "" {
 		return r.fail(fmt.Errorf("the recorded test does not pass:\n%s", failed))

@@ -10,6 +10,7 @@ import (
 
 	"pmdaderived/derived"
 	"pmdaderived/internal/commandline"
+	"pmdaderived/internal/definitions"
 	"pmdaderived/internal/identity"
 	"pmdaderived/internal/plural"
 	"pmdaderived/internal/replay"
@@ -45,11 +46,6 @@ func (r *run) replay(ctx context.Context, args []string) int {
 	for i, name := range names {
 		names[i] = derived.ShortName(name)
 	}
-	if len(names) > 0 {
-		recording.Wanted = func(name string) bool {
-			return slices.ContainsFunc(names, func(node string) bool { return pdu.AtOrBelow(name, node) })
-		}
-	}
 	var err error
 	if recording.IDs, err = r.identities(identities); err != nil {
 		return r.fail(err)
@@ -65,12 +61,21 @@ func (r *run) replay(ctx context.Context, args []string) int {
 		progress.passes = 2 // the first pass finds metrics that are recorded together
 	}
 	recording.In, recording.Options = r.collector.Archive.Archive, o
+	own := r.definitions.Own()
 	for _, name := range names {
-		if !slices.ContainsFunc(r.definitions.All, func(d served.Definition) bool { return pdu.AtOrBelow(d.Name, name) }) {
+		if !slices.ContainsFunc(own, func(d served.Definition) bool { return pdu.AtOrBelow(d.Name, name) }) {
 			return r.fail(fmt.Errorf("%s is not defined", name))
 		}
 	}
-	recording.Config = served.Config{Definitions: r.definitions.All, Language: r.definitions.Language}
+	wanted := make(map[string]bool, len(own))
+	for _, d := range own {
+		wanted[d.Name] = len(names) == 0 ||
+			slices.ContainsFunc(names, func(node string) bool { return pdu.AtOrBelow(d.Name, node) })
+	}
+	recording.Wanted = func(name string) bool { return wanted[name] }
+	recording.Config = served.Config{
+		Definitions: definitions.WithUsed(r.definitions.ByName(), own...), Language: r.definitions.Language,
+	}
 	report, err := recording.Record(ctx)
 	progress.clear()
 	exit = r.printLeftOut(report, len(names) > 0)

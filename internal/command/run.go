@@ -37,7 +37,7 @@ type run struct {
 
 	options // parse
 
-	definitions definitions.Parsed           // readDefinitions
+	definitions definitions.Named            // readDefinitions
 	collector   *collector.Collector         // connect; nil before
 	damage      map[string]bool              // kinds of damage to an archive that have been reported
 	subjects    []subject                    // bindSubjects: the operands of eval and explain
@@ -126,17 +126,23 @@ func (r *run) agentPaths() (paths []string) {
 	return paths
 }
 
-// readDefinitions reads the definition files of -c, by default those of the agent. It says how many mistakes they have
-// if -c names them, or always: who asks for one metric did not ask about the agent's files. A path of -c that cannot be
-// read is an error.
+// readDefinitions reads the definition files of -c, by default those of the agent, which are context otherwise. An empty
+// list means no files at all. It says how many mistakes they have if -c names them, or always: who asks for one metric
+// did not ask about the agent's files. A path of -c that cannot be read is an error.
 func (r *run) readDefinitions(always bool) error {
-	r.definitions = r.reader(r.paths).Read()
-	for _, p := range r.definitions.Problems {
+	reader := r.reader(nil)
+	if r.paths != nil && len(r.paths) == 0 {
+		reader.Paths = r.paths
+	}
+	r.definitions = definitions.ReadNamed(reader, r.paths)
+	own := slices.DeleteFunc(slices.Clone(r.definitions.Problems),
+		func(p *config.Problem) bool { return !r.definitions.Concerns(p) })
+	for _, p := range own {
 		if p.Severity == config.Error && p.Pos.Line == 0 && slices.Contains(r.paths, p.Pos.File) {
 			return p
 		}
 	}
-	if wrong := countOf(r.definitions.Problems, config.Error); wrong > 0 && (always || r.paths != nil) {
+	if wrong := countOf(own, config.Error); wrong > 0 && (always || r.paths != nil) {
 		r.complain(fmt.Errorf("%s in the definitions: run %s check", plural.Of(wrong, "mistake"), commandline.Name))
 	}
 	return nil

@@ -105,14 +105,14 @@ func (r *run) findSubjects(operands []string) (defs []served.Definition, ok bool
 }
 
 // withoutSubtrees replaces each operand that is a node of the name space by the definitions below it, as pminfo does.
-// Without operands it returns all definitions.
-func withoutSubtrees(operands []string, read *definitions.Parsed) []string {
+// Without operands it returns all definitions. Those of the context are not listed.
+func withoutSubtrees(operands []string, read *definitions.Named) []string {
 	var names []string // those with errors are last
-	for _, d := range read.All {
+	for _, d := range read.Own() {
 		names = append(names, d.Name)
 	}
 	for _, p := range read.Problems {
-		if p.Severity == config.Error && p.Name != "" && !slices.Contains(names, p.Name) {
+		if p.Severity == config.Error && p.Name != "" && read.Has(p.Pos.File) && !slices.Contains(names, p.Name) {
 			names = append(names, p.Name)
 		}
 	}

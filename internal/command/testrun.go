@@ -39,6 +39,7 @@ func (r *run) test(ctx context.Context, args []string) int {
 	r.flags.Func("min-coverage", "fail if the tests cover less than `PERCENT` of the definitions", t.setMinCoverage)
 	r.flags.Func("record", "print a test of definition files, made from `NUM` samples of the metrics of pmcd or an "+
 		"archive", samplesOption(&recorded.samples, 1, ", 1 or more"))
+	r.flags.BoolVar(&recorded.withErrors, "with-errors", false, "also record that a definition has an error")
 	r.intervalOption("`TIME` between the samples")
 	r.pmcdOption()
 	r.timeOptions()
@@ -55,7 +56,7 @@ func (r *run) test(ctx context.Context, args []string) int {
 		}
 		return recorded.record(ctx, paths)
 	}
-	if option := r.firstGiven("archive", "host", "interval"); option != "" {
+	if option := r.firstGiven("archive", "host", "interval", "with-errors"); option != "" {
 		return r.usageError(fmt.Errorf("%s needs --record: tests have their own values", option))
 	}
 	for _, path := range paths {
@@ -195,7 +196,7 @@ func (t *testResults) runFile(path string) {
 		took := time.Since(start)
 		addPlaces(&result, &read, inFiles)
 		for _, name := range test.Tested() {
-			if d := inFiles[name]; d != nil {
+			if d := inFiles[name]; d != nil && t.tested[d.Pos.File] != nil {
 				t.tested[d.Pos.File][name] = true
 			}
 		}
@@ -206,17 +207,21 @@ func (t *testResults) runFile(path string) {
 }
 
 // definitionsOf reads the definitions that a test file names, by default those of the file with the same name and the
-// ending .conf. Mistakes in them make the run fail; the other definitions are still tested.
+// ending .conf. Mistakes in them make the run fail; the other definitions are still tested. A file of the agent that has
+// an absolute path here is context, and does not count for the coverage.
 func (t *testResults) definitionsOf(f *unittest.File) (definitions.Parsed, bool) {
 	names := f.Definitions
 	if names == nil {
 		names = []string{strings.TrimSuffix(filepath.Base(f.Path), unittest.Extension) + ".conf"}
 	}
 	paths := make([]string, len(names))
+	var context []string
 	for i, name := range names {
 		paths[i] = name
 		if !filepath.IsAbs(name) {
 			paths[i] = filepath.Join(filepath.Dir(f.Path), name)
+		} else if t.reader(nil).Reads(name) {
+			context = append(context, name)
 		}
 		if _, err := os.Stat(paths[i]); err != nil {
 			t.reportUnusable(f.Path, fmt.Errorf("%s: definitions to test: %w", f.Path, err))
@@ -235,7 +240,9 @@ func (t *testResults) definitionsOf(f *unittest.File) (definitions.Parsed, bool)
 		t.printOnce(p)
 	}
 	for _, s := range read.Sources {
-		t.countFile(s.Path)
+		if !definitions.Within(s.Path, context) {
+			t.countFile(s.Path)
+		}
 	}
 	return read, true
 }

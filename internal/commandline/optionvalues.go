@@ -25,9 +25,13 @@ func Choice(set func(word string), words ...string) func(string) error {
 	}
 }
 
-// PathList reads paths separated by colons. An empty list means no paths, not the default ones.
+// PathList reads paths separated by colons. An empty list means no paths, not the default ones. Of "-c=" pflag returns
+// "=", but "" of "--config=".
 func PathList(to *[]string) func(string) error {
 	return func(arg string) error {
+		if arg == "=" {
+			arg = ""
+		}
 		*to = append([]string{}, config.SplitPaths(arg)...)
 		return nil
 	}

@@ -36,6 +36,17 @@ type Reader struct {
 	Called func(path string) string // returns the name of a file in messages; nil: its path
 }
 
+// paths returns the paths of the files that are read.
+func (f Reader) paths() []string {
+	if f.Paths == nil {
+		return config.DefaultPaths(f.Conf)
+	}
+	return f.Paths
+}
+
+// Reads reports whether a file or directory is one of those that are read, or below one of them.
+func (f Reader) Reads(path string) bool { return Within(path, f.paths()) }
+
 // Read reads files and parses their definitions. The result does not refer to the text of a file, because a definition
 // may outlive many versions of its file.
 func (f Reader) Read() Parsed {
@@ -57,11 +68,10 @@ func (f Reader) Read() Parsed {
 		return nil
 	}
 	loading := config.LoadOptions{Accept: accept, DisplayName: f.Called, AgentUser: f.User}
-	paths := f.Paths
-	if paths == nil {
-		paths, loading.MissingSeverity = config.DefaultPaths(f.Conf), config.Note
+	if f.Paths == nil {
+		loading.MissingSeverity = config.Note
 	}
-	r.Loaded = loading.Load(paths)
+	r.Loaded = loading.Load(f.paths())
 	r.applyControls(f.Conf.InDomConfig)
 	r.Language.Masked = make(map[string]string, len(r.Masked))
 	for name, at := range r.Masked {

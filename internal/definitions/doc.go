@@ -5,7 +5,7 @@
 //	                                              ▲
 //	                                   Before: definitions that have been parsed already
 //
-//	CheckedFiles: the files to check, among all that the agent reads, and which problems are about them
+//	Named: the files that a person names, among all that the agent reads, and which problems are about them
 //
 // Every problem has a code, which stays what it is: people write codes into files to ignore problems. Codes of problems
 // that only check finds are in package command and lint.

@@ -50,6 +50,7 @@ type Row struct {
 // Run runs a test of definitions with distinct names, in the site's language. labels has the labels of definitions, by
 // name, as [config.ParseLabels] returns them. Operands are metrics of the test, then other definitions.
 func Run(language derived.Language, defs []*derived.Definition, labels map[string]string, t *Test) Result {
+	defs = slices.Concat(defs, servedMetrics(defs, t))
 	u := &runner{test: t, set: language.NewSet(defs, t, derived.Root), labels: labels, groups: derived.NewGroups()}
 	for _, m := range t.metadata {
 		u.checkMetadata(m)
@@ -60,6 +61,26 @@ func Run(language derived.Language, defs []*derived.Definition, labels map[strin
 	u.checkValues()
 	slices.SortStableFunc(u.failures, func(x, y Failure) int { return cmp.Compare(x.Pos.Line, y.Pos.Line) })
 	return Result{Test: t, Failures: u.failures}
+}
+
+// servedMetrics returns a definition for each metric of the test that an operand names as the agent serves it: the metric
+// is in place of a definition of another file.
+func servedMetrics(defs []*derived.Definition, t *Test) (metrics []*derived.Definition) {
+	defined := make(map[string]bool, len(defs))
+	for _, d := range defs {
+		defined[d.Name] = true
+	}
+	for _, d := range defs {
+		for name := range d.Names {
+			if short := derived.ShortName(name); short != name && !defined[short] && t.metric(short) != nil {
+				defined[short] = true
+				if m, err := derived.Parse(short, short); err == nil {
+					metrics = append(metrics, m)
+				}
+			}
+		}
+	}
+	return metrics
 }
 
 // runner runs a test.

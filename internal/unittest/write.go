@@ -37,7 +37,7 @@ type Recorded struct {
 	Code   pdu.Code          // of a metric, < 0: the error of its descriptor
 	Err    *derived.Error    // of a definition that cannot be used
 	Labels string            // of a definition, as config.ParseLabels returns them; "": none
-	Values []*derived.Vector // one for each sample; nil if there is no descriptor
+	Values []*derived.Vector // one for each sample, nil for any values; nil if there is no descriptor
 }
 
 // String returns a test file with one test, in which the metrics have the recorded values, and the definitions are
@@ -142,7 +142,9 @@ func (p *writer) addValues(keyword, name string, d pdu.InDom, values []*derived.
 	addSeries := func(target string, word func(v *derived.Vector) string) {
 		words := make([]string, len(values))
 		for i, v := range values {
-			words[i] = word(v)
+			if words[i] = "*"; v != nil {
+				words[i] = word(v)
+			}
 		}
 		p.addLine(keyword+target, compact(words))
 	}
@@ -153,7 +155,7 @@ func (p *writer) addValues(keyword, name string, d pdu.InDom, values []*derived.
 	written := false
 	for _, instance := range p.names[d] {
 		index := func(v *derived.Vector) int {
-			if v.Code < 0 || v.Insts == nil {
+			if v == nil || v.Code < 0 || v.Insts == nil {
 				return -1
 			}
 			return v.Insts.Index(instance.ID)
@@ -166,7 +168,7 @@ func (p *writer) addValues(keyword, name string, d pdu.InDom, values []*derived.
 				})
 		}
 	}
-	if !written || slices.ContainsFunc(values, func(v *derived.Vector) bool { return v.Code < 0 }) {
+	if !written || slices.ContainsFunc(values, func(v *derived.Vector) bool { return v != nil && v.Code < 0 }) {
 		addSeries(name, func(v *derived.Vector) string { return valueText(v, -1) })
 	}
 }

@@ -1,0 +1,169 @@
+package definitions
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pmdaderived/config"
+	"pmdaderived/derived/syntax"
+	"pmdaderived/internal/served"
+)
+
+// Named has the definitions of files that a person names, and those of the agent's files as context: expressions mean
+// what they would mean if the agent read the named files, too.
+type Named struct {
+	Parsed
+	Portable bool // all definitions are for clients, too
+	conf     config.PCPConf
+	files    []string // files and directories that are named, as messages call them; nil: all that the agent reads
+	drafts   []string // those of them that the agent does not read
+}
+
+// ReadNamed reads the agent's files, which r has the paths of, and the named files. A file that the agent reads keeps its
+// place among the others. Other files are read after them: their definitions count, also those with an error. Without
+// names it reads the agent's files.
+func ReadNamed(r Reader, files []string) Named {
+	n := Named{conf: r.Conf}
+	agent := r.paths()
+	called := r.Called
+	if called == nil {
+		called = func(path string) string { return path }
+	}
+	r.Called = func(path string) string {
+		for _, file := range files {
+			if rest, ok := below(path, file); ok && rest != "" {
+				return filepath.Join(file, rest)
+			} else if ok {
+				return called(file)
+			}
+		}
+		return path
+	}
+	n.Parsed = r.Read()
+	var drafts []string // paths
+	for _, file := range files {
+		n.files = append(n.files, called(file))
+		read := func(s config.Source) bool { return s.Err == nil && Within(s.Path, []string{file}) }
+		if !Within(file, agent) || !slices.ContainsFunc(n.Sources, read) {
+			drafts, n.drafts = append(drafts, file), append(n.drafts, called(file))
+		}
+	}
+	if len(drafts) > 0 {
+		r.Paths = slices.Concat(agent, drafts)
+		n.Parsed = r.Read()
+	}
+	n.tidy(len(agent) == 0)
+	return n
+}
+
+// tidy keeps each problem once, though several paths may lead to a file, and removes definitions of the context with the
+// name of a named one that could not be read. alone: there is no context, so that nothing is known of what files mask.
+func (n *Named) tidy(alone bool) {
+	type subject struct {
+		pos config.Position
+		msg string
+	}
+	reported, broken := map[subject]bool{}, map[string]bool{}
+	n.Problems = slices.DeleteFunc(n.Problems, func(p *config.Problem) bool {
+		at := subject{p.Pos, p.Msg}
+		again := reported[at]
+		reported[at] = true
+		if p.Severity == config.Error && n.Has(p.Pos.File) {
+			broken[p.Name] = true
+		}
+		return again || alone && p.Code == "masks-nothing"
+	})
+	n.All = slices.DeleteFunc(n.All, func(d served.Definition) bool { return broken[d.Name] && !n.Has(d.File) })
+	n.Definitions = slices.DeleteFunc(n.Definitions,
+		func(d *config.Definition) bool { return broken[d.Name] && !n.Has(d.Pos.File) })
+}
+
+// Has reports whether a file is named, or below a directory that is.
+func (n *Named) Has(file string) bool { return n.files == nil || Within(file, n.files) }
+
+// Own returns the definitions of the named files.
+func (n *Named) Own() []served.Definition {
+	return slices.DeleteFunc(slices.Clone(n.All), func(d served.Definition) bool { return !n.Has(d.File) })
+}
+
+// Within reports whether a path is one of some paths, or below one of them.
+func Within(path string, paths []string) bool {
+	return slices.ContainsFunc(paths, func(of string) bool {
+		_, ok := below(path, of)
+		return ok
+	})
+}
+
+// below returns the rest of a path below a directory, "" if it is the directory. Links are not followed.
+func below(path, dir string) (rest string, ok bool) {
+	path, dir = AbsolutePath(path), AbsolutePath(dir)
+	if path == dir {
+		return "", true
+	}
+	return strings.CutPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// AbsolutePath returns the absolute form of a path, or the path itself if the working directory is not known.
+func AbsolutePath(path string) string {
+	if full, err := filepath.Abs(path); err == nil {
+		return full
+	}
+	return path
+}
+
+// Concerns reports whether a problem is about a named file. A replaced definition concerns both files. A draft replaces
+// nothing of the agent's files, because the agent does not read it.
+func (n *Named) Concerns(p *config.Problem) bool {
+	switch {
+	case p.Replaced.File == "":
+		return n.Has(p.Pos.File)
+	case Within(p.Pos.File, n.drafts):
+		return n.Has(p.Pos.File) && n.Has(p.Replaced.File)
+	}
+	return n.Has(p.Pos.File) || n.Has(p.Replaced.File)
+}
+
+// Shipped reports whether a file is in a directory of PCP or of the agent, whose definitions are for many hosts.
+func (n *Named) Shipped(file string) bool { return config.Shipped(n.conf, AbsolutePath(file)) }
+
+// Lenient reports whether a file is for many hosts and is not named by itself: there missing metrics are no mistake.
+func (n *Named) Lenient(file string) bool { return n.Shipped(file) && !slices.Contains(n.files, file) }
+
+// DefinitionCount returns the number of definitions of the named files, including those with syntax errors.
+func (n *Named) DefinitionCount() int {
+	count := len(n.Own())
+	for _, p := range n.Problems {
+		if p.Severity == config.Error && CodeOf(p) == CodeSyntax && n.Concerns(p) {
+			count++
+		}
+	}
+	return count
+}
+
+// AllowedSupport returns how little support by libpcp the definitions of a file may have. With --portable they need the
+// support of every libpcp, except in files of PCP or the agent that are not named. In files that clients read
+// themselves they need the support of the installed libpcp.
+func (n *Named) AllowedSupport(file string) syntax.Support {
+	switch {
+	case n.Portable && !n.Lenient(file):
+		return syntax.Everywhere
+	case config.ReadByClients(n.conf, AbsolutePath(file)):
+		return supportOf(n.conf.Version)
+	}
+	return syntax.Nowhere
+}
+
+// supportOf returns what the libpcp of a PCP version supports. An unknown version may be the newest.
+func supportOf(version string) syntax.Support {
+	var major, minor int
+	_, err := fmt.Sscanf(version, "%d.%d", &major, &minor)
+	switch {
+	case err != nil || major >= 7:
+		return syntax.PCP7
+	case major == 6 && minor >= 3:
+		return syntax.PCP63
+	}
+	return syntax.Everywhere
+}
