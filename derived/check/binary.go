@@ -1,6 +1,8 @@
 package check
 
 import (
+	"cmp"
+
 	"pmdaderived/derived/column"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/derived/units"
@@ -23,7 +25,11 @@ func (c *checker) binary(e *syntax.Binary) (*Node, *Error) {
 		return nil, err
 	}
 	if rule := c.operatorRule(e.Op, x, y); rule != 0 {
-		return nil, c.errorAt(e, rule, operandText(e.X)+" "+e.Op.String()+" "+operandText(e.Y))
+		fault := c.errorAt(e, rule, operandText(e.X)+" "+e.Op.String()+" "+operandText(e.Y))
+		if rule == RuleDimensions {
+			fault.Hint = cmp.Or(negativeHint(e), unitsHint(e.X, y.Units), unitsHint(e.Y, x.Units))
+		}
+		return nil, fault
 	}
 	n := &Node{Expr: e, Desc: pdu.Desc{Sem: combinedSemantics(e.Op, x, y), InDom: x.InDom}, Kids: []*Node{x, y}}
 	if n.InDom == pdu.NoInDom || c.set.Pairing(x, y) == PairWithLeftGroups {
@@ -48,6 +54,22 @@ func (c *checker) binary(e *syntax.Binary) (*Node, *Error) {
 		}
 	}
 	return n, nil
+}
+
+// negativeHint returns advice for 0 - x.
+func negativeHint(e *syntax.Binary) string {
+	if number, _ := plainNumber(e.X); number == nil || number.Float != 0 || e.Op != syntax.Sub {
+		return ""
+	}
+	return "write -x in place of 0 - x"
+}
+
+// unitsHint returns advice for a plain number beside an operand with units.
+func unitsHint(e syntax.Expr, u pdu.Units) string {
+	if !isPlainNumber(e) {
+		return ""
+	}
+	return "a number has no units: write mkconst(" + operandText(e) + ", units=\"" + u.String() + "\")"
 }
 
 // operatorRule returns the first rule that the operands of an operator break, 0 if they break none.

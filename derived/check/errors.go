@@ -303,6 +303,7 @@ type Error struct {
 	What   string      // the operator or function and its operands, or the operand concerned
 	Rule   Rule        // why
 	Detail string      // more about why, perhaps empty
+	Hint   string      // advice to the author; "": none
 	Span   syntax.Span // the part of the definition's text that is at fault
 
 	cause *Error // of RuleBrokenOperand: the error of the definition where it began

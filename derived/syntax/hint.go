@@ -57,6 +57,16 @@ func (e *Error) messageHint(text string) string {
 			return "?: needs both values: write x ? y : z, where y or z can be novalue()"
 		}
 	}
+	match := callInMessage.FindStringSubmatch(e.Msg)
+	if match == nil || !strings.HasPrefix(after, ",") {
+		return ""
+	}
+	switch f := functionOf(match[1]); {
+	case f == Round:
+		return "round() takes one argument: write 0.1 * round(x / 0.1) in place of round(x, 0.1)"
+	case f != 0 && len(functions[f].args) == 1:
+		return match[1] + "() takes one argument"
+	}
 	return ""
 }
 
@@ -68,7 +78,7 @@ func languageHint(text string, offset int) string {
 	before, after := text[:offset], text[offset:]
 	written := strings.TrimRight(before, blank.All)
 	word, last := leadingWord.FindString(after), trailingWord.FindString(written)
-	if !strings.EqualFold(last, "not") && !strings.EqualFold(last, "if") {
+	if !slices.Contains([]string{"not", "if", "bool"}, strings.ToLower(last)) {
 		last = ""
 	}
 	return cmp.Or(
@@ -78,15 +88,16 @@ func languageHint(text string, offset int) string {
 }
 
 var (
-	leadingWord  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*`)
-	trailingWord = regexp.MustCompile(`[A-Za-z_.]+$`)
-	lastNumber   = regexp.MustCompile(`(?:^|[^A-Za-z0-9_.])(\d+\.?\d*|\.\d+)$`)
-	exponent     = regexp.MustCompile(`^[eE][+-]?\d+`)
-	hexadecimal  = regexp.MustCompile(`^[xX][0-9A-Fa-f]+`)
-	insideTags   = regexp.MustCompile(`(?:mkconst\([^()]*,|novalue\((?:[^()]*,)?)$`)
-	unquoted     = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9 ./^]*?) *(?:[,)]|$)`)
-	loneName     = regexp.MustCompile(`^\s*[A-Za-z][A-Za-z0-9_.]*\s*$`)
-	tagKey       = regexp.MustCompile(`^([A-Za-z_]+)\s*=`)
+	leadingWord   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*`)
+	trailingWord  = regexp.MustCompile(`[A-Za-z_.]+$`)
+	lastNumber    = regexp.MustCompile(`(?:^|[^A-Za-z0-9_.])(\d+\.?\d*|\.\d+)$`)
+	exponent      = regexp.MustCompile(`^[eE][+-]?\d+`)
+	hexadecimal   = regexp.MustCompile(`^[xX][0-9A-Fa-f]+`)
+	insideTags    = regexp.MustCompile(`(?:mkconst\([^()]*,|novalue\((?:[^()]*,)?)$`)
+	unquoted      = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9 ./^]*?) *(?:[,)]|$)`)
+	loneName      = regexp.MustCompile(`^\s*[A-Za-z][A-Za-z0-9_.]*\s*$`)
+	callInMessage = regexp.MustCompile(`expected to follow ([a-z_]+)\($`)
+	tagKey        = regexp.MustCompile(`^([A-Za-z_]+)\s*=`)
 )
 
 // signHint returns advice for a character that has a meaning in other languages.
@@ -181,14 +192,27 @@ const (
 
 // operatorHint returns advice for an operator that is a word in other languages.
 func operatorHint(word string) string {
-	switch strings.ToLower(word) {
+	lower := strings.ToLower(word)
+	switch lower {
 	case "if", "then":
 		return ifHint
 	case "mod":
 		return remainderHint
+	case "bool":
+		return "a comparison gives 1 or 0: omit bool"
+	case "unless":
+		return "write y ? novalue() : x in place of x unless y"
+	case "offset":
+		return `write first_sample(x, "5min") for the value of five minutes ago`
+	case "for":
+		return `write min_sample(x > 5, "5min") for a condition that has held for five minutes`
+	case "without":
+		return "write by (…) with the key that remains, behind the closing parenthesis of the function"
+	case "on", "ignoring", "group_left", "group_right":
+		return "there is no " + lower + ": values pair by instance, and groups of by (…) by their names"
 	}
 	operators := map[string]string{"and": "&&", "or": "||", "not": "!"}
-	if op := operators[strings.ToLower(word)]; op != "" {
+	if op := operators[lower]; op != "" {
 		return "write " + op + " in place of " + word
 	}
 	return ""
@@ -236,12 +260,13 @@ func functionHint(text string) string {
 	}
 	lower := strings.ToLower(word)
 	switch lower {
-	case "if":
-		return ifHint
-	case "mod":
-		return remainderHint
 	case "pow":
 		return powerHint
+	case "absent":
+		return "write !defined(x) for a metric that does not exist, count(x[name]) == 0 for an instance without a value"
+	}
+	if hint := operatorHint(lower); hint != "" {
+		return hint
 	}
 	best, least := "", len(word)
 	for _, name := range names {
@@ -264,7 +289,7 @@ func functionHint(text string) string {
 		}
 	}
 	promQL := map[string]Func{ // functions with quite another name there
-		"absent": Defined, "clamp_max": Min, "clamp_min": Max, "deriv": SlopeSample, "increase": Delta, "ln": Log,
+		"clamp_max": Min, "clamp_min": Max, "deriv": SlopeSample, "increase": Delta, "ln": Log,
 		"histogram_fraction": ShareBucket, "histogram_quantile": PercentileBucket,
 		"predict_linear": SlopeSample, "quantile": Percentile, "quantile_over_time": PercentileSample,
 		"stddev": Stdev, "stddev_over_time": StdevSample,

@@ -103,7 +103,10 @@ func TestHints(t *testing.T) {
 		{"cuont( ", "function: cuont is not a function; did you mean count?"},
 		{"exp(hinv.ncpu) # x", "function: exp" + unknown},
 		{"max_over_time(b[5m])", "function: max_over_time is not a function; did you mean max_sample?"},
-		{"absent(b)", "function: absent is not a function; did you mean defined?"},
+		{
+			"absent(b)", "function: write !defined(x) for a metric that does not exist, count(x[name]) == 0 for an instance " +
+				"without a value",
+		},
 		{"clamp_min(b, 1)", "function: clamp_min is not a function; did you mean max?"},
 		{"predict_linear(b[1h], 60)", "function: predict_linear is not a function; did you mean slope_sample?"},
 		{
@@ -120,6 +123,21 @@ func TestHints(t *testing.T) {
 		{"x(b)", "function: x" + unknown},
 		{"rate (b)", "function: rate is a function only if ( follows it without a blank"},
 		{"rate \n\t(b)", "function: rate is a function only if ( follows it without a blank"},
+
+		{"a offset 5m", `write first_sample(x, "5min") for the value of five minutes ago`},
+		{"a > 5 for 5m", `write min_sample(x > 5, "5min") for a condition that has held for five minutes`},
+		{"a unless b", "write y ? novalue() : x in place of x unless y"},
+		{"a == bool 1", "a comparison gives 1 or 0: omit bool"},
+		{"a > bool (b)", "function: a comparison gives 1 or 0: omit bool"},
+		{"a / on (k) b", "function: there is no on: values pair by instance, and groups of by (…) by their names"},
+		{"a / ignoring(k) b", "function: there is no ignoring: values pair by instance, and groups of by (…) by their names"},
+		{"a group_left b", "there is no group_left: values pair by instance, and groups of by (…) by their names"},
+		{"sum without (k) (a)", "write by (…) with the key that remains, behind the closing parenthesis of the function"},
+		{"sum(a) without (k)", "write by (…) with the key that remains, behind the closing parenthesis of the function"},
+		{"round(a + 1, 0.1)", "round() takes one argument: write 0.1 * round(x / 0.1) in place of round(x, 0.1)"},
+		{"log(a, 2)", "log() takes one argument"},
+		{"rate(a, 5)", "rate() takes one argument"},
+		{"rescale(,)", ""},
 
 		{"(a + 1", "parenthesis: a closing parenthesis may be missing"},
 		{"(a + 1  ", "parenthesis: a closing parenthesis may be missing"},

@@ -22,6 +22,8 @@ func unreachable(err error) error {
 	switch {
 	case errors.As(err, &unknown) && unknown.IsNotFound:
 		text = fmt.Sprintf("there is no host %s", unknown.Name)
+	case errors.As(err, &unknown): // the rest of the error is about name servers
+		text = fmt.Sprintf("the address of host %s cannot be found", unknown.Name)
 	case errors.Is(err, syscall.ENOENT), errors.Is(err, syscall.ECONNREFUSED):
 		start := "Start it on that host"
 		if isThisHost(at) {

@@ -29,6 +29,11 @@ func TestUnreachable(t *testing.T) {
 			"there is no host host",
 		},
 		{
+			"no answer about the host",
+			refusal(&net.DNSError{Err: "read: refused", Name: "host", Server: "192.0.2.1:53", IsTemporary: true}),
+			"the address of host host cannot be found",
+		},
+		{
 			"refuses us", refusal(pdu.ErrPermission),
 			"pmcd host:1: connect: No permission to perform requested operation",
 		},

@@ -85,6 +85,7 @@ func (r *run) check(ctx context.Context, args []string) int {
 		return path
 	}
 	f.files = definitions.ReadNamed(reader, paths)
+	f.files.DropUnused()
 	f.files.Portable = portable
 	if !offline && (sourceGiven || len(f.files.Own()) > 0) {
 		if err := f.lookUpOperands(ctx); err != nil {

@@ -62,6 +62,11 @@ func (f *findings) faults() (found []*config.Problem) {
 			p.Severity, p.Code = config.Note, definitions.CodeUnknown
 		}
 		found = append(found, p)
+		if err, ok := errors.AsType[*derived.Error](fault.Err); ok && err.Hint != "" {
+			note := *p
+			note.Severity, note.Code, note.Msg, note.Err = config.Note, definitions.CodeHint, err.Hint, nil
+			found = append(found, &note)
+		}
 	}
 	for file, defs := range waiting {
 		found = append(found, waitingProblem(file, defs,

@@ -208,10 +208,13 @@ func (r *run) showFault(text string, fault error) {
 	r.showHint(fault)
 }
 
-// showHint prints the probable cause of a syntax error.
+// showHint prints the advice that an error has.
 func (r *run) showHint(fault error) {
 	if err, ok := errors.AsType[*syntax.Error](fault); ok && err.Hint.Text != "" {
 		r.complain(errors.New(err.Hint.Text))
+	}
+	if err, ok := errors.AsType[*derived.Error](fault); ok && err.Hint != "" {
+		r.complain(errors.New(err.Hint))
 	}
 }
 
@@ -221,6 +224,7 @@ func (r *run) showBroken(s subject, fault *derived.Error) {
 		fmt.Fprintln(r.stderr, definitions.ProblemOf(s.source, served.Fault{
 			Definition: s.def, Offset: fault.Offset(), Message: fault.Error(), Err: fault,
 		}))
+		r.showHint(fault)
 		return
 	}
 	r.showFault(s.text, &nameless{fault})
@@ -232,6 +236,7 @@ type nameless struct{ fault *derived.Error }
 
 func (e *nameless) Error() string { return "semantic error: " + e.fault.Reason() }
 func (e *nameless) Offset() int   { return e.fault.Offset() }
+func (e *nameless) Unwrap() error { return e.fault }
 
 // showSimilar prints similar names for metrics that the subject uses and that do not exist, or how to name the file
 // with the definition.
@@ -240,7 +245,8 @@ func (r *run) showSimilar(ctx context.Context, s subject) {
 		if meant := r.collector.Similar(ctx, name); meant != "" {
 			r.complain(fmt.Errorf("%s does not exist %s; did you mean %s?", name, r.collector.Where(), meant))
 		} else if name == s.text && s.malformed == nil && r.definitions.Language.Masked[derived.ShortName(name)] == "" {
-			r.complain(fmt.Errorf("no file that was read defines %s: name its file with -c", derived.ShortName(name)))
+			r.complain(fmt.Errorf("there is no metric %s %s; if it is a definition, name its file with -c",
+				derived.ShortName(name), r.collector.Where()))
 		}
 	}
 }

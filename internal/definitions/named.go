@@ -80,6 +80,20 @@ func (n *Named) tidy(alone bool) {
 		func(d *config.Definition) bool { return broken[d.Name] && !n.Has(d.Pos.File) })
 }
 
+// DropUnused removes the definitions of the context that drafts do not use, unless a named file is no draft: the agent may
+// have an earlier version of the drafts.
+func (n *Named) DropUnused() {
+	if len(n.drafts) < len(n.files) || n.files == nil {
+		return
+	}
+	used := map[string]bool{}
+	for _, d := range WithUsed(n.ByName(), n.Own()...) {
+		used[d.Name] = true
+	}
+	n.All = slices.DeleteFunc(n.All, func(d served.Definition) bool { return !used[d.Name] })
+	n.Definitions = slices.DeleteFunc(n.Definitions, func(d *config.Definition) bool { return !used[d.Name] })
+}
+
 // Has reports whether a file is named, or below a directory that is.
 func (n *Named) Has(file string) bool { return n.files == nil || Within(file, n.files) }
 

@@ -69,6 +69,9 @@ func (r *Parsed) Hints() []*config.Problem {
 			hint = syntax.Hint{
 				Kind: syntax.HintLanguage, Text: "write NAME = EXPRESSION for a definition, # in the first column for a comment",
 			}
+			if line, _ := p.Excerpt.Lines(); strings.HasPrefix(line, "[") {
+				hint.Text = "a section in brackets is for another program, such as pmrep: this is no file of definitions"
+			}
 		}
 		if hint.Text == "" {
 			continue
