@@ -22,7 +22,7 @@ import (
 	"pmdaderived/internal/await"
 )
 
-// appeared is the line in which pmdaproc.sh sums up, when there is nothing to complain about.
+// appeared is the line in which Install sums up, when every metric has a value.
 var appeared = regexp.MustCompile(`(?m)^Check derived metrics have appeared \.\.\. [1-9][0-9]* metrics and [1-9][0-9]* values$`)
 
 // seeLog is a line in which Install names a log.
@@ -56,8 +56,11 @@ func TestInstall(t *testing.T) {
 	assert.NotEqual(t, names, m.read(filepath.Join(m.pmns, "root")))
 	assert.Len(t, m.controlLines(), len(control)+1)
 
+	late := filepath.Join(m.site, "install-late.conf")
+	m.write(late, "installtest.late = max_sample(kernel.all.load, \"1day\", \"12hour\")\n") // the first tick is far
 	out = m.done(filepath.Join(m.pmda, "Install"))
-	assert.Regexp(t, appeared, out)
+	assert.Regexp(t, `(?m)^Check derived .* values, 1 without a value yet$`, out)
+	require.NoError(t, os.Remove(late))
 	m.requireServed()
 	assert.Len(t, m.agents(), 1, "the second replaces the first")
 	assert.Len(t, m.controlLines(), len(control)+1)

@@ -25,8 +25,8 @@ func Choice(set func(word string), words ...string) func(string) error {
 	}
 }
 
-// PathList reads paths separated by colons. An empty list means no paths, not the default ones. Of "-c=" pflag returns
-// "=", but "" of "--config=".
+// PathList reads paths separated by colons. An empty list means no paths, not the default ones. pflag returns "=" for
+// "-c=", and "" for "--config=".
 func PathList(to *[]string) func(string) error {
 	return func(arg string) error {
 		if arg == "=" {
