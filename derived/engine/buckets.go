@@ -253,7 +253,7 @@ func (e *Evaluation) whole(s *step, c *cell) {
 	}
 	n := all.Insts.Len()
 	at, ends := func(k int32) int { return int(k) }, []int32{0, int32(n)}
-	if s.key != group.KeyNone {
+	if s.key != 0 {
 		g := e.grouping(s, c, all.Insts)
 		at, ends = func(k int32) int { return int(g.Order[k]) }, g.Bounds
 	}

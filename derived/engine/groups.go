@@ -29,7 +29,7 @@ func (e *Evaluation) keyCode(s *step, of *column.InstSet) pdu.Code {
 	switch s.key {
 	case group.KeyMetric:
 		return min(0, e.step(s.second).Code)
-	case group.KeyNone:
+	case 0:
 		return 0
 	}
 	if of.IDs() == nil {
@@ -45,7 +45,7 @@ func (e *Evaluation) keyCode(s *step, of *column.InstSet) pdu.Code {
 // grouping returns the groups of the instances in from, by the key of a step, which has no error.
 func (e *Evaluation) grouping(s *step, c *cell, from *column.InstSet) *group.Grouping {
 	d := s.domain
-	k := group.Keys{From: from, Kind: s.key}
+	k := group.Keys{From: from, Key: group.Key{Kind: s.key}}
 	switch of := e.set.groupDomains[d].Of; s.key {
 	case group.KeyPattern:
 		k.Pattern, k.Names = e.set.program.pattern(s), e.nameTable(of, s.age)

@@ -57,7 +57,7 @@ type step struct {
 	setB    bool          // likewise the second
 	variant bool          // see negated and ofCounter
 	word    uint8         // see operator, function, positive, merges and of
-	key     group.KeyKind // of opGroup, opSpread and opWhole: the source of the keys
+	key     group.KeyKind // of opGroup, opSpread and opWhole: the source of the keys; 0: none
 
 	// age is that of the sample that the step reads: 0 is the newest. opDefault has no values unless there is a sample of
 	// this age, and opAggregate and opCount have none for an operand without values.

@@ -1,0 +1,159 @@
+package group
+
+import (
+	"slices"
+
+	"pmdaderived/derived/column"
+	"pmdaderived/derived/pattern"
+)
+
+// KeyKind is the source of keys.
+type KeyKind uint8
+
+// The sources of keys.
+const (
+	KeyPattern KeyKind = iota + 1 // a key is a part of the instance's name
+	KeyMetric                     // a key is the value of a metric
+	KeyLabel                      // a key is the value of a label
+)
+
+// Key says where the keys of instances come from.
+type Key struct {
+	Kind       KeyKind
+	Source     string            // the pattern, or the name of the label
+	Pattern    *pattern.Regexp   // of KeyPattern
+	Names      *column.NameTable // of KeyPattern and KeyLabel: the names or labels of the instances
+	Values     *column.Vector    // of KeyMetric: the values of the metric
+	FromSample bool              // the memory of Values is a sample's, and does not change
+}
+
+// Texts has the key of each instance of a set. It is valid as long as the instances, and their table of names or the
+// values of the metric, are the same: see holds.
+type Texts struct {
+	Of []string // the key of each instance; "": it has none
+
+	from   *column.InstSet
+	kind   KeyKind
+	source string
+
+	names *column.NameTable // of KeyPattern and KeyLabel
+	whole []string          // of KeyPattern: the name of each instance, of which its key is a part
+
+	values *column.Vector // of KeyMetric: a copy of the values, the strings as texts
+	texts  []string
+	blobs  [][]byte // the same strings in the memory of a sample, or nil
+}
+
+// holds reports whether t has the keys of a set of instances.
+func (t *Texts) holds(from *column.InstSet, k *Key) bool {
+	if t.from != from || t.kind != k.Kind || t.source != k.Source {
+		return false
+	}
+	if k.Kind != KeyMetric {
+		return t.names == k.Names
+	}
+	v := k.Values
+	switch {
+	case t.values.Insts != v.Insts, t.values.Type != v.Type, v.Len() != t.values.Len()+len(t.texts):
+		return false
+	case v.Type.Numeric():
+		return slices.Equal(t.values.Bits, v.Bits)
+	case len(t.blobs) > 0 && &t.blobs[0] == &v.Blobs[0]:
+		return true
+	}
+	for i, text := range t.texts {
+		if string(v.Blobs[i]) != text {
+			return false
+		}
+	}
+	if k.FromSample {
+		t.blobs = v.Blobs
+	}
+	return true
+}
+
+// Texts returns the key of each instance of a set. known is an earlier result, or nil. It is returned if it is still
+// valid.
+func (k *Key) Texts(from *column.InstSet, known *Texts) *Texts {
+	if known != nil && known.holds(from, k) {
+		return known
+	}
+	t := &Texts{Of: make([]string, from.Len()), from: from, kind: k.Kind, source: k.Source, names: k.Names}
+	switch k.Kind {
+	case KeyPattern:
+		t.findParts(k, known)
+	case KeyLabel:
+		for i, id := range from.IDs() {
+			t.Of[i], _ = k.Names.Label(k.Source, id)
+		}
+	case KeyMetric:
+		t.takeValues(k)
+	}
+	return t
+}
+
+// findParts sets the keys to parts of the names. An instance with the same name as in an earlier result has the same
+// key, which saves matching the pattern.
+func (t *Texts) findParts(k *Key, known *Texts) {
+	t.whole = make([]string, len(t.Of))
+	var was []int
+	if known != nil && known.kind == t.kind && known.source == t.source {
+		was = positionsIn(t.from, known.from)
+	}
+	for i, id := range t.from.IDs() {
+		name, ok := k.Names.Name(id)
+		if !ok {
+			continue
+		}
+		t.whole[i] = name
+		if was != nil && was[i] >= 0 && known.whole[was[i]] == name {
+			t.Of[i] = known.Of[was[i]]
+		} else {
+			t.Of[i] = k.Pattern.Find(name)
+		}
+	}
+}
+
+// takeValues sets the keys to the values of the metric.
+func (t *Texts) takeValues(k *Key) {
+	v := k.Values
+	t.values = &column.Vector{Type: v.Type, Insts: v.Insts}
+	text := func(at int) string { return column.FormatNumber(v.Type, v.Bits[at]) }
+	if v.Type.Numeric() {
+		t.values.Bits = slices.Clone(v.Bits)
+	} else {
+		if k.FromSample {
+			t.blobs = v.Blobs
+		}
+		t.texts = textsOf(v.Blobs)
+		text = func(at int) string { return t.texts[at] }
+	}
+	if v.Insts == nil {
+		return // no values
+	}
+	next := 0
+	for i, id := range t.from.IDs() {
+		if at := v.Insts.Near(id, next); at >= 0 {
+			t.Of[i], next = text(at), at+1
+		}
+	}
+}
+
+// textsOf returns copies of strings, end to end in memory.
+func textsOf(blobs [][]byte) []string {
+	rest, texts := string(slices.Concat(blobs...)), make([]string, len(blobs))
+	for i, blob := range blobs {
+		texts[i], rest = rest[:len(blob)], rest[len(blob):]
+	}
+	return texts
+}
+
+// positionsIn returns the positions of the instances of a set in another one, -1 for those that it lacks.
+func positionsIn(s, other *column.InstSet) []int {
+	at := slices.Repeat([]int{-1}, s.Len())
+	j := s.Join(other)
+	for p := range j.Insts.IDs() {
+		at[j.Left.Place(p)] = j.Right.Place(p)
+	}
+	return at
+}
