@@ -90,6 +90,8 @@ func TestNoAllocation(t *testing.T) {
 		"sum(delta(bin.ctr)) by (a=/([0-9])$/) + count(bin) by (b=/([0-9])$/)",
 		"max(sum(bin) by (/([0-9]{2})$/)) by (/(.)$/)",
 		"max(bin, avg(bin) by (/([0-9])$/), 3.5)",
+		"bin / sum(bin) by (one=/([0-9])$/, bin.u)",
+		"sum(sum(bin) by (one=/([0-9])$/, ten=/([0-9])[0-9]$/)) by (label(ten))",
 		"avg(bin) by (/([0-9])$/) > 30 ? bin.l : bin.l - bin",
 		"default(bin > 30 ? delta(bin.l) : bin.l - bin, 7)",
 		"nth_percentile_bucket(bin, 95) - share_bucket(bin.d, 500)",

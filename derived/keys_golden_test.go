@@ -67,5 +67,4 @@ func TestGroupsOfOneKeyStay(t *testing.T) {
 	want, err := os.ReadFile(golden)
 	require.NoError(t, err)
 	require.Equal(t, string(want), got.String())
-
 }

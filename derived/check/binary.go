@@ -97,10 +97,7 @@ func (c *checker) operatorRule(op syntax.Op, x, y *Node) Rule {
 	if rule := extraUnitsRule(op, x.Units, y.Units); rule != 0 {
 		return rule
 	}
-	if c.set.Pairing(x, y) == NoPairs {
-		return RuleInDom
-	}
-	return 0
+	return c.pairingRule(x, y)
 }
 
 // equivalent reports whether the instances of two nodes have the same numbers. Source: __pmEquivInDom(3).

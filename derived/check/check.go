@@ -160,7 +160,7 @@ func (c *checker) complete(n *Node) (*Node, *Error) {
 		return nil, c.tooMany(n.Expr, RuleHistory, MaxHistory)
 	}
 	if window && n.Key != nil { // the members of the groups were in the samples of the window
-		n.Key = &GroupKey{By: n.Key.By, Metric: n.Key.Metric}
+		n.Key = &GroupKey{By: n.Key.By, Keys: n.Key.Keys}
 	}
 	if window {
 		span, _ := n.Expr.(*syntax.Call).Window()

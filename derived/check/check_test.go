@@ -121,7 +121,7 @@ func TestCatalogue(t *testing.T) {
 				if g.Label == "full" {
 					return pdu.NoInDom
 				}
-				return pdu.NewInDom(groupsOf, firstGroupSerial)
+				return pdu.NewInDom(groupsOf, firstGroupSerial+len(g.Label))
 			}}
 			m := NewSet(l, defs, derivedtest.NewHostCatalog(t), "derived").Metrics()[0]
 			require.NotNil(t, m.Err, "%s is good", ruleTexts[rule].example)

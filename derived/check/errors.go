@@ -47,6 +47,8 @@ const (
 	RuleKeyInDom
 	RuleGroupCounter
 	RuleGroupInDoms
+	RuleGroupLabel
+	RuleGroupKeys
 	RuleCycle
 	RuleBrokenOperand
 	RuleTooDeep
@@ -166,6 +168,19 @@ var ruleTexts = [...]struct{ reason, example string }{
 	// Each pair of an instance domain and a label takes an instance domain permanently, and [their number is
 	// limited](reliability.md#limits). Use an existing label.
 	RuleGroupInDoms: {"No instance domain left for groups", "sum(bin) by (full=/x/)"},
+	// A group has the labels of its keys, and no others.
+	RuleGroupLabel: {
+		"Groups have no label of this name", "sum(sum(network.interface.in.bytes) by (kind=/^([a-z]+)/)) by (label(type))",
+	},
+	// Groups meet by name, so they need as many keys, and the same labels in the same order. Group the ones with more
+	// keys once more, or write the keys in the same order:
+	//
+	//	semantics.kinds = sum(rate(network.interface.in.bytes)) by (kind=/^([a-z]+)/, end=/([0-9]+)$/)
+	//	semantics.share = semantics.kinds / sum(semantics.kinds) by (label(kind))
+	RuleGroupKeys: {
+		"Groups by other keys never meet: write the same order, or group once more, sum(sum(x) by (a, b)) by (label(a))",
+		"sum(network.interface.speed) by (a=/^(.)/, b=/(.)$/) - sum(network.interface.speed) by (a=/^(.)/)",
+	},
 	// The sum changes when an instance joins or leaves the group. Use the rate of each instance:
 	//
 	//	semantics.groups = sum(rate(network.interface.in.bytes)) by (/^([a-z]+)/)

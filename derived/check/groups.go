@@ -1,6 +1,9 @@
 package check
 
 import (
+	"slices"
+	"strings"
+
 	"pmdaderived/derived/group"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
@@ -13,18 +16,9 @@ func (c *checker) setGroups(n *Node, e *syntax.Call) *Error {
 		return c.errorAt(e, RuleGroupSingular, callText(e))
 	}
 	made := &GroupKey{By: e.By, Over: x}
-	if key := e.By.Metric(); key != nil {
-		var err *Error
-		if made.Metric, err = c.name(key); err != nil {
-			return err
-		}
-		n.Kids = append(n.Kids, made.Metric)
-		switch t := made.Metric.Type; {
-		case t != pdu.TypeString && (!t.Numeric() || t == pdu.TypeFloat || t == pdu.TypeDouble):
-			return c.errorAt(key, RuleKeyType, "operand "+key.Name)
-		case made.Metric.InDom == pdu.NoInDom || !c.equivalent(x, made.Metric):
-			return c.errorAt(key, RuleKeyInDom, "operand "+key.Name)
-		}
+	var err *Error
+	if made.Keys, err = c.keys(n, x, e); err != nil {
+		return err
 	}
 	n.Key, n.groupCounter = made, n.Sem == pdu.SemCounter
 	if n.InDom = c.set.groupInDom(group.Domain{Of: x.InDom, Label: e.By.LabelName()}); n.InDom == pdu.NoInDom {
@@ -33,16 +27,52 @@ func (c *checker) setGroups(n *Node, e *syntax.Call) *Error {
 	return nil
 }
 
+// keys returns the keys of x's instances, by which n groups them. Metrics become operands of n.
+func (c *checker) keys(n, x *Node, e *syntax.Call) ([]Key, *Error) {
+	var all []Key
+	for _, key := range e.Keys() {
+		made := Key{Key: key}
+		switch source := key.Source.(type) {
+		case *syntax.Name:
+			var err *Error
+			if made.Metric, err = c.name(source); err != nil {
+				return nil, err
+			}
+			n.Kids = append(n.Kids, made.Metric)
+			switch t := made.Metric.Type; {
+			case t != pdu.TypeString && (!t.Numeric() || t == pdu.TypeFloat || t == pdu.TypeDouble):
+				return nil, c.errorAt(source, RuleKeyType, "operand "+source.Name)
+			case made.Metric.InDom == pdu.NoInDom || !c.equivalent(x, made.Metric):
+				return nil, c.errorAt(source, RuleKeyInDom, "operand "+source.Name)
+			}
+		case *syntax.Literal:
+			groups, ok := c.set.groupDomains[x.InDom]
+			if source.Kind != syntax.LabelName || !ok {
+				break
+			}
+			labels := groups.Labels()
+			if made.Of = (Label{slices.Index(labels, source.Text), len(labels)}); made.Of.At < 0 {
+				fault := c.errorAt(source, RuleGroupLabel, source.String())
+				fault.Detail = "they have " + strings.Join(labels, ", ")
+				return nil, fault
+			}
+		}
+		all = append(all, made)
+	}
+	return all, nil
+}
+
 // Pairing says which values of two operands belong together.
 type Pairing uint8
 
 // The pairings.
 const (
 	PairByInstance      Pairing = iota // values of the same instance; a single value with all values of a set
-	PairByName                         // values of groups with the same name, in different domains
+	PairByName                         // values of groups with the same name, in domains with as many keys
 	PairWithLeftGroups                 // the value of each instance on the right with that of its group on the left
 	PairWithRightGroups                // the value of each instance on the left with that of its group on the right
 	NoPairs                            // none: the operands break a rule
+	NoMeeting                          // likewise: they are groups by other keys, which never have the same names
 )
 
 // Pairing returns how the values of two operands are paired.
@@ -57,10 +87,24 @@ func (s *Set) Pairing(x, y *Node) Pairing {
 		return PairWithRightGroups
 	case x.Key != nil && same(y.InDom, left.Of):
 		return PairWithLeftGroups
+	case leftIs && rightIs && !left.Meets(right):
+		return NoMeeting
 	case leftIs && rightIs:
 		return PairByName
 	}
 	return NoPairs
+}
+
+// pairingRule returns the rule that two operands break whose instances are not paired, 0 if they are.
+func (c *checker) pairingRule(x, y *Node) Rule {
+	switch c.set.Pairing(x, y) {
+	case NoPairs:
+		return RuleInDom
+	case NoMeeting:
+		return RuleGroupKeys
+	default:
+		return 0
+	}
 }
 
 // Domain and first serial of the instance domains of groups, if Language.GroupInDom is nil.

@@ -21,7 +21,7 @@ type Node struct {
 
 	pdu.Desc // its PMID is valid only for a metric of the collector
 
-	// Kids are the operands, left to right. The key of groups, if it is a metric, is the last one.
+	// Kids are the operands, left to right. Keys that are metrics are the last ones.
 	Kids []*Node
 
 	// Factors are the scale conversions of the operands, one for each of Kids, which are applied before the operator
@@ -44,12 +44,22 @@ type Node struct {
 	Other        *Node            // see above; else nil
 }
 
-// GroupKey is the key that groups are made by.
+// GroupKey is the keys that groups are made by.
 type GroupKey struct {
-	By     *syntax.By // as it is written
-	Metric *Node      // if the key is one; else nil
-	Over   *Node      // the operand of the aggregate: its instances are in the groups; nil: they are of a window
+	By   *syntax.By // as they are written
+	Keys []Key
+	Over *Node // the operand of the aggregate: its instances are in the groups; nil: they are of a window
 }
+
+// Key is a key of instances.
+type Key struct {
+	*syntax.Key       // as it is written
+	Metric      *Node // if the key is one; else nil
+	Of          Label // if the key is a label of groups
+}
+
+// Label says which of the labels of groups one is: the position among so many. The zero Label is none.
+type Label struct{ At, Count int }
 
 // discrete returns the metadata of a single value that does not change.
 func discrete(t pdu.Type) pdu.Desc {

@@ -111,8 +111,8 @@ func checkAlike(c *checker, n *Node, e *syntax.Call) Rule {
 	n.Desc = common.Desc
 	factors := slices.Repeat([]units.Factor{units.One}, len(n.Kids))
 	for i, x := range n.Kids {
-		if c.set.Pairing(n, x) == NoPairs { // a set that had a pair before the last operand was added
-			return RuleInDom
+		if rule := c.pairingRule(n, x); rule != 0 { // a set that had a pair before the last operand was added
+			return rule
 		}
 		if !counts(i) || !x.Units.SameDimension(n.Units) {
 			continue
@@ -143,10 +143,8 @@ func checkDefault(c *checker, n *Node, e *syntax.Call) Rule {
 	case x.InDom == pdu.NoInDom:
 		return RuleInDom
 	}
-	switch c.set.Pairing(x, y) {
-	case PairWithLeftGroups, NoPairs:
+	if c.set.Pairing(x, y) == PairWithLeftGroups {
 		return RuleInDom
-	default:
 	}
-	return 0
+	return c.pairingRule(x, y)
 }

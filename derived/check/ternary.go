@@ -84,6 +84,8 @@ func (c *checker) ternaryOperandsRule(x, y *Node) Rule {
 	switch {
 	case x.Type != y.Type:
 		return RuleTernaryType
+	case met == NoMeeting:
+		return RuleGroupKeys
 	case met == NoPairs, met == PairByInstance && x.InDom != y.InDom && x.InDom != pdu.NoInDom && y.InDom != pdu.NoInDom:
 		return RuleTernaryInDom
 	case x.Sem != y.Sem:
@@ -115,8 +117,12 @@ func (c *checker) ternaryGuardRule(guard, n *Node) Rule {
 		n.InDom, n.Key = guard.InDom, guard.Key
 	}
 	for _, k := range n.Kids {
-		if c.set.Pairing(n, k) == NoPairs {
+		switch c.set.Pairing(n, k) {
+		case NoPairs:
 			return RuleTernaryGuardInDom
+		case NoMeeting:
+			return RuleGroupKeys
+		default:
 		}
 	}
 	return 0

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pmdaderived/derived/column"
+	"pmdaderived/derived/group"
 	"pmdaderived/pdu"
 )
 
@@ -53,7 +54,7 @@ func BoundOf(names *column.NameTable, id pdu.Inst) BoundForm {
 
 // boundOf returns the bounds that a label, which is perhaps "", or the name of an instance tells.
 func boundOf(label, name string) bound {
-	if high, ok := parseBound(label); ok {
+	if high, ok := group.ParseBound(label); ok {
 		return bound{math.NaN(), high, BoundLabel}
 	}
 	words := strings.Fields(name)
@@ -63,7 +64,7 @@ func boundOf(label, name string) bound {
 	}{{"le:", BoundColon}, {"le=", BoundEquals}} {
 		for _, word := range words {
 			if text, ok := strings.CutPrefix(word, form.prefix); ok {
-				if high, ok := parseBound(text); ok {
+				if high, ok := group.ParseBound(text); ok {
 					return bound{math.NaN(), high, form.form}
 				}
 			}
@@ -75,28 +76,15 @@ func boundOf(label, name string) bound {
 	if at := slices.IndexFunc(words, func(word string) bool { return parseLower(word).form != NoBound }); at >= 0 {
 		return parseLower(words[at])
 	}
-	if high, ok := parseBound(name); ok {
+	if high, ok := group.ParseBound(name); ok {
 		return bound{math.NaN(), high, BoundNumber}
 	}
 	return bound{}
 }
 
-// maxBound is the length in bytes of the longest text that is read as a bound. An agent could name instances so that
-// reading them took long: each dash of a name may be the one of a range.
-const maxBound = 64
-
-// parseBound reads an upper bound.
-func parseBound(text string) (float64, bool) {
-	if len(text) > maxBound {
-		return 0, false
-	}
-	high, err := strconv.ParseFloat(text, 64)
-	return high, err == nil && high > math.Inf(-1)
-}
-
 // parseRange reads LOW-HIGH. Between whole numbers it is about whole values: up to the number after HIGH.
 func parseRange(word string) bound {
-	if len(word) > 2*maxBound+1 {
+	if len(word) > 2*group.MaxBound+1 {
 		return bound{}
 	}
 	for i := 1; i < len(word); i++ {
@@ -104,7 +92,7 @@ func parseRange(word string) bound {
 			continue
 		}
 		low, err := strconv.ParseFloat(word[:i], 64)
-		high, ok := parseBound(word[i+1:])
+		high, ok := group.ParseBound(word[i+1:])
 		if err != nil || !ok || !(low <= high) {
 			continue
 		}

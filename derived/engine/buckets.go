@@ -37,13 +37,17 @@ const rounding = 1e-12
 // buckets computes opBuckets, also for groups. A group whose buckets are not complete and plausible has no value.
 func (e *Evaluation) buckets(s *step, c *cell) {
 	a := e.step(s.first)
-	if c.v.Code = cmp.Or(min(0, a.Code), e.keyCode(s, a.Insts)); c.v.Code < 0 || a.Len() == 0 {
+	if c.v.Code = min(0, a.Code); s.set {
+		c.v.Code = cmp.Or(c.v.Code, e.keyCode(s.second, a.Insts))
+	}
+	if c.v.Code < 0 || a.Len() == 0 {
 		return
 	}
 	m, f := c.memory(), functions[s.function()].buckets
 	var g *group.Grouping
 	if s.set {
-		g = e.grouping(s, c, a.Insts)
+		m.grouping = e.grouping(s.second, m, m.grouping, a.Insts)
+		g = m.grouping
 	}
 	if g != nil && g.Insts.Len() == 0 {
 		return
@@ -54,7 +58,7 @@ func (e *Evaluation) buckets(s *step, c *cell) {
 		return
 	}
 	if b := m.buckets; b == nil || b.from != a.Insts || b.names != names || b.grouping != g {
-		m.buckets = newBuckets(a.Insts, names, g, e.set.groupDomains[domain].Label == BoundLabelName)
+		m.buckets = newBuckets(a.Insts, names, g, e.set.groupDomains[domain])
 	}
 	if m.buckets.why != "" {
 		c.v.Code, c.v.Why = pdu.ErrInst, m.buckets.why
@@ -94,15 +98,16 @@ func (s *Set) bucketDomain(of *step) (d pdu.InDom, ok bool) {
 	return pdu.NoInDom, false
 }
 
-// newBuckets returns the instances of a set as buckets. labelled says that the names are values of the label le.
-func newBuckets(from *column.InstSet, names *column.NameTable, g *group.Grouping, labelled bool) *buckets {
+// newBuckets returns the instances of a set as buckets. d is their domain if they are groups, which can have the label
+// le.
+func newBuckets(from *column.InstSet, names *column.NameTable, g *group.Grouping, d group.Domain) *buckets {
 	b := &buckets{from: from, names: names, grouping: g, histograms: make([]histogram, 1)}
-	all := make([]bound, from.Len())
+	all, le := make([]bound, from.Len()), slices.Index(d.Labels(), BoundLabelName)
 	for i, id := range from.IDs() {
 		name, _ := names.Name(id)
 		label, _ := names.Label(BoundLabelName, id)
-		if labelled {
-			label = name
+		if le >= 0 {
+			label = d.Values(name)[le]
 		}
 		all[i] = boundOf(label, name)
 		if g == nil {
@@ -244,7 +249,7 @@ func (e *Evaluation) whole(s *step, c *cell) {
 	if c.v.Code = min(0, a.Code); c.v.Code < 0 || a.Len() == 0 || all.Len() == 0 {
 		return
 	}
-	if c.v.Code = e.keyCode(s, all.Insts); c.v.Code < 0 {
+	if c.v.Code = cmp.Or(e.keyCode(s.second, all.Insts), e.keyCode(s.outer(), nil)); c.v.Code < 0 {
 		return
 	}
 	if c.v.Incomplete = a.Incomplete; a.Insts == all.Insts && a.Finite() {
@@ -252,35 +257,61 @@ func (e *Evaluation) whole(s *step, c *cell) {
 		return
 	}
 	n := all.Insts.Len()
-	at, ends := func(k int32) int { return int(k) }, []int32{0, int32(n)}
-	if s.key != 0 {
-		g := e.grouping(s, c, all.Insts)
-		at, ends = func(k int32) int { return int(g.Order[k]) }, g.Bounds
-	}
 	m, out := c.memory(), c.makeNumbers(n)
+	groups := parts{ends: []int32{0, int32(n)}}
+	if s.second >= 0 {
+		m.grouping = e.grouping(s.second, m, m.grouping, all.Insts)
+		groups = parts{m.grouping.Order, m.grouping.Bounds}
+	}
+	histograms := parts{ends: []int32{0, int32(len(groups.ends) - 1)}}
+	if s.outer() >= 0 {
+		m.outer = e.grouping(s.outer(), m, m.outer, m.grouping.Insts)
+		histograms = parts{m.outer.Order, m.outer.Bounds}
+	}
 	m.ids = m.ids[:0]
-	lacking := 0 // in each group so far
-	for g := range len(ends) - 1 {
-		from, lacks := len(m.ids), 0
-		for k := ends[g]; k < ends[g+1]; k++ {
-			place := at(k)
-			id := all.Insts.IDs()[place]
-			if has := a.Insts.Near(id, place); has >= 0 && column.Finite(a.Type, a.Bits[has]) {
-				out[len(m.ids)], m.ids = a.Bits[has], append(m.ids, id)
-			} else {
-				lacks, c.v.Incomplete = lacks+1, true
+	for h := range len(histograms.ends) - 1 {
+		first, lacked := len(m.ids), 0
+		for k := histograms.ends[h]; k < histograms.ends[h+1]; k++ {
+			if s.merges() == notMerged {
+				first = len(m.ids)
+			}
+			g, lacks := histograms.member(k), 0
+			for i := groups.ends[g]; i < groups.ends[g+1]; i++ {
+				place := int(groups.member(i))
+				id := all.Insts.IDs()[place]
+				if has := a.Insts.Near(id, place); has >= 0 && column.Finite(a.Type, a.Bits[has]) {
+					out[len(m.ids)], m.ids = a.Bits[has], append(m.ids, id)
+				} else {
+					lacks, c.v.Incomplete = lacks+1, true
+				}
+			}
+			whole := lacks == 0
+			if s.merges() == evenly {
+				whole = lacks == lacked || k == histograms.ends[h]
+			}
+			if lacked = lacks; !whole {
+				m.ids = m.ids[:first]
+				if s.merges() != notMerged {
+					break
+				}
 			}
 		}
-		switch merges := s.merges(); {
-		case merges == notMerged && lacks > 0:
-			m.ids = m.ids[:from]
-		case merges == merged && lacks > 0, merges == evenly && g > 0 && lacks != lacking:
-			c.v.Bits = nil
-			return
-		}
-		lacking = lacks
 	}
 	if c.v.Bits = out[:len(m.ids)]; len(m.ids) > 0 {
 		c.v.Insts = m.collectedSet()
 	}
+}
+
+// parts are parts of a list: part k has the members ends[k] to ends[k+1], which are at these positions of the list.
+type parts struct {
+	at   []int32 // the position of each member; nil: that of the list itself
+	ends []int32
+}
+
+// member returns the position of a member.
+func (p parts) member(i int32) int32 {
+	if p.at == nil {
+		return i
+	}
+	return p.at[i]
 }

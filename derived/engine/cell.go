@@ -33,7 +33,9 @@ type cellMemory struct {
 	lastSet *column.InstSet // the last set that sameSet or collectedSet returned
 	match   match
 
+	keys     []group.Key     // memory for those of the step
 	grouping *group.Grouping // the last one
+	outer    *group.Grouping // likewise of its groups
 	buckets  *buckets        // the last ones
 }
 

@@ -50,8 +50,13 @@ type unit struct {
 	read   bool            // by a function of buckets; false: by others
 	key    *check.GroupKey // nil: all instances are
 	domain pdu.InDom       // the groups of key
-	merged bool            // all groups of key are one histogram together, each with instances of several histograms
+	merged bool            // groups of key are one histogram together, each with instances of several histograms
 	kept   bool            // a window keeps the values
+
+	// outer is the key of the groups of merged groups, each of which is one histogram; nil: all groups are. They are in
+	// outerDomain.
+	outer       *check.GroupKey
+	outerDomain pdu.InDom
 }
 
 // newCompiler returns a compiler with room for about n steps.
@@ -205,6 +210,9 @@ func (c *compiler) addCall(e *syntax.Call, n *check.Node, s step, age uint8) int
 		s.first = c.addConvert(c.addWhole(x, of, age), pdu.TypeDouble)
 	case e.By != nil && c.unit.read:
 		of.merged = true
+		if k := c.unit.key; k != nil && !c.unit.merged && c.set.groupDomains[c.unit.domain].Of == n.InDom {
+			of.outer, of.outerDomain = k, c.unit.domain
+		}
 		s.first = c.addWhole(x, of, age)
 	default:
 		s.first = c.addTree(x, age)
@@ -214,7 +222,7 @@ func (c *compiler) addCall(e *syntax.Call, n *check.Node, s step, age uint8) int
 	}
 	if e.By != nil {
 		s.op, s.from, s.word, s.domain, s.age = opGroup, x.Type, uint8(e.Func), n.InDom, age
-		c.setKey(&s, n.Key, age)
+		s.second = c.addGroupKey(n.Key, n.InDom, age)
 		return c.add(s)
 	}
 	switch s.op {
@@ -318,7 +326,7 @@ func (c *compiler) addPaired(n *check.Node, i int, at int32, tree func(*check.No
 		s.op, s.entry, s.domain = opRename, int32(k.InDom), n.InDom
 	case check.PairWithRightGroups:
 		s.op, s.domain, s.age = opSpread, k.InDom, age
-		c.setKey(&s, k.Key, age)
+		s.second = c.addGroupKey(k.Key, k.InDom, age)
 		_, selects := n.Expr.(*syntax.Ternary)
 		s.third = -1
 		for _, k := range n.Kids {
@@ -380,10 +388,12 @@ func instancesOp(n *check.Node) stepOp {
 
 // addWhole returns the step of a set without the values of histograms of which one lacks.
 func (c *compiler) addWhole(n *check.Node, of unit, age uint8) int32 {
-	s := step{op: opWhole, typ: n.Type, set: true}
+	s := step{op: opWhole, typ: n.Type, set: true, second: -1, entry: -1}
 	if of.key != nil {
-		s.domain, s.age = of.domain, age
-		c.setKey(&s, of.key, age)
+		s.domain, s.age, s.second = of.domain, age, c.addGroupKey(of.key, of.domain, age)
+	}
+	if of.outer != nil {
+		s.entry = c.addGroupKey(of.outer, of.outerDomain, age)
 	}
 	outer := c.unit
 	c.unit = of
@@ -479,21 +489,35 @@ func (c *compiler) addInstancesOf(of instancesOf, a, b int32) int32 {
 	return c.add(step{op: opInstances, word: uint8(of), typ: pdu.TypeU32, set: true, first: a, second: b})
 }
 
-// setKey sets the fields of s from which grouping takes the keys.
-func (c *compiler) setKey(s *step, k *check.GroupKey, age uint8) {
-	if k.Metric != nil {
-		outer := c.unit
-		c.unit = unit{}
-		s.key, s.second = group.KeyMetric, c.addTree(k.Metric, age)
-		c.unit = outer
-		return
+// addGroupKey returns the step of the first of the keys of groups.
+func (c *compiler) addGroupKey(k *check.GroupKey, groups pdu.InDom, age uint8) int32 {
+	return c.addKeys(k.Keys, c.set.groupDomains[groups].Of, groups, age)
+}
+
+// addKeys returns the step of the first of the keys of a domain's instances.
+func (c *compiler) addKeys(keys []check.Key, domain, groups pdu.InDom, age uint8) int32 {
+	next := int32(-1)
+	for _, k := range slices.Backward(keys) {
+		s := step{
+			op: opKey, second: next, third: int32(groups), domain: domain, age: age,
+			variant: k.LabelName() == BoundLabelName,
+		}
+		switch literal, _ := k.Source.(*syntax.Literal); {
+		case k.Metric != nil:
+			outer := c.unit
+			c.unit = unit{}
+			s.key, s.first = group.KeyMetric, c.addTree(k.Metric, age)
+			c.unit = outer
+		case k.Of.Count > 0:
+			s.key, s.entry = group.KeyGroup, int32(k.Of.At<<keyBits+k.Of.Count)
+		case literal.Kind == syntax.LabelName:
+			s.key, s.entry = group.KeyLabel, c.addText(literal.Text)
+		default:
+			s.key, s.entry = group.KeyPattern, c.addPattern(literal.Text)
+		}
+		next = c.add(s)
 	}
-	switch key := k.By.Key.(*syntax.Literal); key.Kind {
-	case syntax.LabelName:
-		s.key, s.entry = group.KeyLabel, c.addText(key.Text)
-	default:
-		s.key, s.entry = group.KeyPattern, c.addPattern(key.Text)
-	}
+	return next
 }
 
 // computedType returns the type in which numbers of a type are computed: FLOAT is computed in DOUBLE.

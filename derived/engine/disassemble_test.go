@@ -78,11 +78,15 @@ func (p *program) print(i int32, numbers map[int32]int) string {
 			words = append(words, [...]string{"", "merged", "evenly"}[s.merges()])
 		}
 		words = append(words, s.domain.String())
-		if s.key == group.KeyLabel {
+	case opKey:
+		switch s.key {
+		case group.KeyLabel:
 			words = append(words, "label("+p.text(s)+")")
-		}
-		if s.key == group.KeyPattern {
+		case group.KeyPattern:
 			words = append(words, fmt.Sprintf("/%s/", p.pattern(s)))
+		case group.KeyGroup:
+			at, count := s.place()
+			words = append(words, fmt.Sprintf("%d of %d", at, count))
 		}
 	case opRename:
 		words = append(words, s.operandDomain().String(), s.domain.String())

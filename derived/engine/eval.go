@@ -146,6 +146,8 @@ func (e *Evaluation) step(i int32) *column.Vector {
 		e.spreadGroups(s, c)
 	case opRename:
 		e.renameGroups(s, c)
+	case opKey:
+		s.takes(func(k int32) { c.v.Code = cmp.Or(c.v.Code, min(0, e.step(k).Code)) })
 	case opInstances:
 		e.instances(s, c)
 	}

@@ -24,41 +24,54 @@ func (e *Evaluation) groupNumbers() *group.Groups {
 	return e.groups
 }
 
-// keyCode returns the error of the key of a step for some instances, 0 for none.
-func (e *Evaluation) keyCode(s *step, of *column.InstSet) pdu.Code {
-	switch s.key {
-	case group.KeyMetric:
-		return min(0, e.step(s.second).Code)
-	case 0:
+// keyCode returns the error of keys of some instances, 0 for none.
+func (e *Evaluation) keyCode(keys int32, of *column.InstSet) pdu.Code {
+	if keys < 0 {
 		return 0
 	}
-	if of.IDs() == nil {
-		return 0
+	code := e.step(keys).Code // of a metric
+	for ; keys >= 0 && code == 0 && of.IDs() != nil; keys = e.steps[keys].second {
+		s := &e.steps[keys]
+		if s.key != group.KeyPattern && s.key != group.KeyLabel {
+			continue
+		}
+		names := e.nameTable(s.domain, s.age)
+		if code = names.NameCode(of); code == 0 && s.key == group.KeyLabel {
+			code = names.LabelCode(e.set.program.text(s))
+		}
 	}
-	names := e.nameTable(e.set.groupDomains[s.domain].Of, s.age)
-	if code := names.NameCode(of); code < 0 || s.key == group.KeyPattern {
-		return code
-	}
-	return names.LabelCode(e.set.program.text(s))
+	return code
 }
 
-// grouping returns the groups of the instances in from, by the key of a step, which has no error.
-func (e *Evaluation) grouping(s *step, c *cell, from *column.InstSet) *group.Grouping {
-	d := s.domain
-	k := group.Keys{From: from, Key: group.Key{Kind: s.key}}
-	switch of := e.set.groupDomains[d].Of; s.key {
+// grouping returns the groups of the instances in from by keys, which have no error. m is the memory of the step that
+// needs them, and known its last result.
+func (e *Evaluation) grouping(keys int32, m *cellMemory, known *group.Grouping, from *column.InstSet) *group.Grouping {
+	d := e.steps[keys].groupDomain()
+	k := group.Keys{From: from, Keys: m.keys[:0]}
+	for ; keys >= 0; keys = e.steps[keys].second {
+		k.Keys = append(k.Keys, e.key(&e.steps[keys]))
+	}
+	m.keys = k.Keys
+	return e.groupNumbers().Grouping(d, known, &k)
+}
+
+// key returns where the keys of a step come from.
+func (e *Evaluation) key(s *step) group.Key {
+	k := group.Key{Kind: s.key, Bound: s.bound()}
+	switch s.key {
 	case group.KeyPattern:
-		k.Pattern, k.Names = e.set.program.pattern(s), e.nameTable(of, s.age)
+		k.Pattern = e.set.program.pattern(s)
 		k.Source = k.Pattern.String()
 	case group.KeyLabel:
-		k.Source, k.Names = e.set.program.text(s), e.nameTable(of, s.age)
-	default:
-		k.Values = e.step(s.second)
+		k.Source = e.set.program.text(s)
+	case group.KeyGroup:
+		k.At, k.Count = s.place()
+	case group.KeyMetric:
+		k.Values, k.FromSample = e.step(s.first), e.steps[s.first].op == opOperand
+		return k
 	}
-	k.FromSample = s.key == group.KeyMetric && e.steps[s.second].op == opOperand
-	m := c.memory()
-	m.grouping = e.groupNumbers().Grouping(d, m.grouping, &k)
-	return m.grouping
+	k.Names = e.nameTable(s.domain, s.age)
+	return k
 }
 
 // aggregateGroups computes an aggregate for each group. Without values there are no groups, and count() of an error has
@@ -73,10 +86,12 @@ func (e *Evaluation) aggregateGroups(s *step, c *cell) {
 	if f.step != opCount {
 		c.v.Code = min(0, a.Code)
 	}
-	if c.v.Code = cmp.Or(c.v.Code, e.keyCode(s, a.Insts)); c.v.Code < 0 || a.Len() == 0 {
+	if c.v.Code = cmp.Or(c.v.Code, e.keyCode(s.second, a.Insts)); c.v.Code < 0 || a.Len() == 0 {
 		return
 	}
-	g := e.grouping(s, c, a.Insts)
+	m := c.memory()
+	m.grouping = e.grouping(s.second, m, m.grouping, a.Insts)
+	g := m.grouping
 	if g.Insts.Len() == 0 {
 		return
 	}
@@ -102,14 +117,13 @@ func (e *Evaluation) spreadGroups(s *step, c *cell) {
 	if c.v.Code < 0 || a.Insts == nil || over.Insts == nil {
 		return
 	}
-	if c.v.Code = e.keyCode(s, over.Insts); c.v.Code < 0 {
+	if c.v.Code = e.keyCode(s.second, over.Insts); c.v.Code < 0 {
 		return
 	}
 	m := c.memory()
-	before := m.grouping
-	g := e.grouping(s, c, over.Insts)
-	if m.join == nil || g != before || !m.join.IsWith(a.Insts) {
-		m.join = g.Spread(a.Insts)
+	g := e.grouping(s.second, m, m.grouping, over.Insts)
+	if m.join == nil || g != m.grouping || !m.join.IsWith(a.Insts) {
+		m.grouping, m.join = g, g.Spread(a.Insts)
 	}
 	c.v.Insts = m.join.Insts
 	if m.join.Insts != over.Insts {

@@ -126,11 +126,11 @@ func distinct[T comparable](list []T, compare func(T, T) int) []T {
 func (c *compiler) addStepNeeds(n *Needs, s *step) {
 	d := s.domain
 	n.Divides = n.Divides || s.divides()
-	switch of := c.set.groupDomains[d].Of; s.key {
+	switch s.key {
 	case group.KeyPattern:
-		c.addNames(n, of)
+		c.addNames(n, d)
 	case group.KeyLabel:
-		n.Labels = append(n.Labels, Selector{of, c.program.text(s)})
+		n.Labels = append(n.Labels, Selector{d, c.program.text(s)})
 	default:
 	}
 	if d, ok := c.set.bucketDomain(s); ok {

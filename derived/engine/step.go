@@ -31,7 +31,7 @@ const (
 	opAggregate                   // ( a -- sum(a) … ), one value
 	opCount                       // ( a -- number of values )
 	opBuckets                     // ( a -- nth_percentile_bucket(a) … ), of what the instances of a counted
-	opWhole                       // ( a [key] b -- a without histograms of which an instance of b lacks ), b is third
+	opWhole                       // ( a [keys] b [keys] -- a without histograms of which an instance of b lacks ), b is third
 	opDelta                       // ( a b -- a-b ), b is one sample older
 	opRate                        // ( a b -- a-b per second ), b is one sample older
 	opUnchanged                   // ( a -- 0 for each value ), delta() and rate() of constants
@@ -41,9 +41,10 @@ const (
 	opTop                         // ( a -- its k largest values, or smallest )
 	opTernary                     // ( g a b -- a where g is not 0, else b )
 	opDefault                     // ( a b c -- a where it has a finite value, else b, for the instances of c )
-	opGroup                       // ( a [key] -- sum(a) … for each group )
-	opSpread                      // ( a [key] b -- for each instance of b the value of its group in a ), b is third
+	opGroup                       // ( a keys -- sum(a) … for each group )
+	opSpread                      // ( a keys b -- for each instance of b the value of its group in a ), b is third
 	opRename                      // ( a -- a over the groups with the same names in another domain )
+	opKey                         // ( [a] [keys] -- no values, but the error of a ), a is a metric whose values are keys
 	opInstances                   // ( a b -- instances without values, see instancesOf )
 	opSame                        // ( a -- a ), which takes no step
 )
@@ -55,9 +56,9 @@ type step struct {
 	set     bool          // the result has an instance domain
 	setA    bool          // likewise the first operand
 	setB    bool          // likewise the second
-	variant bool          // see negated and ofCounter
+	variant bool          // see negated, ofCounter and bound
 	word    uint8         // see operator, function, positive, merges and of
-	key     group.KeyKind // of opGroup, opSpread and opWhole: the source of the keys; 0: none
+	key     group.KeyKind // of opKey
 
 	// age is that of the sample that the step reads: 0 is the newest. opDefault has no values unless there is a sample of
 	// this age, and opAggregate and opCount have none for an operand without values.
@@ -66,13 +67,13 @@ type step struct {
 	typ  pdu.Type // of the result
 	from pdu.Type // of the operands
 
-	// The operands, which are steps: first, second and third in the order of the comments at stepOp. The key of opGroup,
-	// opSpread and opWhole is second if it is a metric. A number among the arguments of a function is third: of
-	// opAggregate, opBuckets, opGroup and opTop. opConst and opConstSet have no operands: first and second are the
-	// halves of their value.
+	// The operands, which are steps: first, second and third in the order of the comments at stepOp. Keys of opGroup,
+	// opSpread, opWhole and opKey are second: an opKey, which has the next key as its second; -1: there is none. A number
+	// among the arguments of a function is third: of opAggregate, opBuckets, opGroup and opTop. opConst and opConstSet
+	// have no operands: first and second are the halves of their value.
 	first, second, third int32
 
-	// domain has the instances of opConstSet, opSelect, opMatch and opBuckets, and the groups of opGroup, opSpread,
+	// domain has the instances of opConstSet, opSelect, opMatch, opBuckets and opKey, and the groups of opGroup, opSpread,
 	// opWhole and opRename.
 	domain pdu.InDom
 	entry  int32 // a metric, or the position of data in the program: see pmid, operandDomain, and the methods of program
@@ -99,6 +100,20 @@ func (s *step) function() syntax.Func { return syntax.Func(s.word) }
 // negated reports whether opMatch keeps the instances that do not match.
 func (s *step) negated() bool { return s.variant }
 
+// bound reports whether a key of opKey is the bound of a bucket.
+func (s *step) bound() bool { return s.variant }
+
+// keyBits is the number of bits for how many keys a group has.
+const keyBits = 4
+
+// place returns which of the keys of a group opKey with group.KeyGroup takes: the position among so many.
+func (s *step) place() (at, count int) {
+	return int(s.entry >> keyBits), int(s.entry & (1<<keyBits - 1))
+}
+
+// groupDomain returns the domain of the groups by a key of opKey.
+func (s *step) groupDomain() pdu.InDom { return pdu.InDom(uint32(s.third)) }
+
 // ofCounter reports whether the operand of opDelta or opRate is a counter.
 func (s *step) ofCounter() bool { return s.variant }
 
@@ -108,12 +123,15 @@ func (s *step) positive() bool { return s.word != 0 }
 // merges returns what the groups of opWhole are.
 func (s *step) merges() merging { return merging(s.word) }
 
+// outer returns the keys of the groups of groups of opWhole, each of which is one histogram; -1: all are.
+func (s *step) outer() int32 { return s.entry }
+
 // merging says what the groups of opWhole are.
 type merging uint8
 
 const (
 	notMerged merging = iota // a histogram each
-	merged                   // the buckets of one histogram: all of their instances must have a value
+	merged                   // the buckets of one histogram, see outer: all of their instances must have a value
 	evenly                   // likewise, but as many instances may lack in each of them: those of other histograms
 )
 
@@ -151,10 +169,10 @@ func (p *program) factor(s *step) units.Factor { return p.factors[s.entry] }
 // converter returns that of opRescale.
 func (p *program) converter(s *step) *units.Converter { return p.converters[s.entry] }
 
-// pattern returns that of opMatch, and of opGroup, opSpread and opWhole with group.KeyPattern.
+// pattern returns that of opMatch, and of opKey with group.KeyPattern.
 func (p *program) pattern(s *step) *pattern.Regexp { return p.patterns[s.entry] }
 
-// text returns the instance of opSelect, and the label of opGroup, opSpread and opWhole with group.KeyLabel.
+// text returns the instance of opSelect, and the label of opKey with group.KeyLabel.
 func (p *program) text(s *step) string { return p.texts[s.entry] }
 
 // window returns that of opWindow.
@@ -165,20 +183,25 @@ func (s *step) takes(yield func(int32)) {
 	if s.op <= opNothing {
 		return // they have no operands
 	}
-	yield(s.first)
+	if s.op != opKey || s.key == group.KeyMetric {
+		yield(s.first)
+	}
 	switch s.op {
-	case opArith, opCompare, opBool, opPair, opDelta, opRate, opInstances:
+	case opArith, opCompare, opBool, opPair, opDelta, opRate, opInstances, opGroup:
 		yield(s.second)
-	case opGroup, opSpread, opWhole:
-		if s.key == group.KeyMetric {
-			yield(s.second)
-		}
-		if s.op != opGroup {
-			yield(s.third)
-		}
-	case opTernary, opDefault:
+	case opSpread, opTernary, opDefault:
 		yield(s.second)
 		yield(s.third)
+	case opWhole:
+		for _, k := range [...]int32{s.second, s.third, s.outer()} {
+			if k >= 0 {
+				yield(k)
+			}
+		}
+	case opKey:
+		if s.second >= 0 {
+			yield(s.second)
+		}
 	default:
 	}
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"pmdaderived/derived/check"
@@ -60,7 +61,7 @@ func (s *Set) Windows() []*Window { return s.program.windows }
 func (c *compiler) addWindow(e *syntax.Call, n *check.Node) int32 {
 	x := n.Kids[0]
 	span, every := e.Window()
-	w := &Window{Func: e.Func, Span: int64(span / every), Every: every, Desc: n.Desc, operands: e.Operands()}
+	w := &Window{Func: e.Func, Span: int64(span / every), Every: every, Desc: n.Desc, operands: slices.Clip(e.Operands())}
 	of := c.unit
 	c.unit = unit{}
 	switch {
@@ -73,7 +74,11 @@ func (c *compiler) addWindow(e *syntax.Call, n *check.Node) int32 {
 		w.root, w.Histograms = c.addWhole(x, kept, 0), "histograms"
 		if of.key != nil {
 			w.Histograms = fmt.Sprint(of.key.By, of.merged)
-			w.operands = append(w.operands, of.key.By.Key)
+			w.addKeys(of.key)
+		}
+		if of.outer != nil {
+			w.Histograms += of.outer.By.String()
+			w.addKeys(of.outer)
 		}
 	default:
 		w.root = c.addTree(x, 0)
@@ -105,6 +110,13 @@ func (c *compiler) addWindow(e *syntax.Call, n *check.Node) int32 {
 		w.needs.Names = distinct(append(w.needs.Names, n.InDom), cmp.Compare)
 	}
 	return addEntry(c.windowAt, &c.program.windows, same, w)
+}
+
+// addKeys makes keys a part of what the window computes.
+func (w *Window) addKeys(k *check.GroupKey) {
+	for _, key := range k.Keys {
+		w.operands = append(w.operands, key.Source)
+	}
 }
 
 // windowOf is what windows that are shared have in common.

@@ -16,7 +16,7 @@ type Grouping struct {
 	recent    bool          // the domain remembers it
 
 	from *column.InstSet // the instances
-	keys *Texts          // their keys; nil: it was made by names, see Renamed
+	keys []*Texts        // their keys; none: it was made by names, see Renamed
 
 	groups  []*group        // of the instances, by name
 	Insts   *column.InstSet // the numbers of groups, in this order
@@ -28,12 +28,25 @@ type Grouping struct {
 // Keys has the instances to group, and their keys.
 type Keys struct {
 	From *column.InstSet
-	Key
+	Keys []Key
 }
 
 // holds reports whether g is the grouping for some keys.
 func (g *Grouping) holds(k *Keys) bool {
-	return g.from == k.From && g.keys != nil && g.forgotten == g.domain.forgotten && g.keys.holds(k.From, &k.Key)
+	if g.from != k.From || len(g.keys) != len(k.Keys) || g.forgotten != g.domain.forgotten {
+		return false
+	}
+	for i, texts := range g.keys {
+		if !texts.holds(k.From, &k.Keys[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// similar reports whether g has groups by keys from the same sources.
+func (g *Grouping) similar(k *Keys) bool {
+	return slices.EqualFunc(g.keys, k.Keys, func(t *Texts, k Key) bool { return t.similar(&k) })
 }
 
 // Grouping returns the grouping for some keys in a domain of groups, and marks its groups as used. known is the last
@@ -56,23 +69,34 @@ func (n *domainGroups) findGrouping(k *Keys) *Grouping {
 	return n.newGrouping(k)
 }
 
-// newGrouping makes a grouping for some keys. An instance with the same key as in the last grouping is in the same group.
+// newGrouping makes a grouping for some keys. An instance with the same keys as in the last grouping is in the same
+// group.
 func (n *domainGroups) newGrouping(k *Keys) *Grouping {
-	g, before := &Grouping{domain: n, from: k.From, indexes: make([]int32, k.From.Len())}, &Grouping{}
+	g := &Grouping{domain: n, from: k.From, keys: make([]*Texts, len(k.Keys)), indexes: make([]int32, k.From.Len())}
+	var before *Grouping
 	var was []int // the position of each instance in before; -1: it had none
 	for _, old := range n.recent {
-		if old.keys != nil && old.keys.kind == k.Kind && old.keys.source == k.Source && old.forgotten == n.forgotten {
+		if old.similar(k) && old.forgotten == n.forgotten {
 			before, was = old, positionsIn(k.From, old.from)
 			break
 		}
 	}
-	g.keys = k.Texts(k.From, before.keys)
+	for i := range k.Keys {
+		var known *Texts
+		if before != nil {
+			known = before.keys[i]
+		}
+		g.keys[i] = k.Keys[i].Texts(k.From, known)
+	}
 	members := make([]*group, len(g.indexes)) // the group of each instance; nil: it has no key
-	for i, key := range g.keys.Of {
-		if was == nil || was[i] < 0 || before.keys.Of[was[i]] != key || before.forgotten != n.forgotten {
-			members[i] = n.groupOfKey(key)
-		} else if members[i] = before.groupOf(was[i]); members[i] != nil {
-			n.markSeen(members[i])
+	for i := range members {
+		switch {
+		case before == nil || was[i] < 0 || !g.sameKeys(i, before, was[i]) || before.forgotten != n.forgotten:
+			members[i] = n.groupOfKeys(g.keys, i)
+		default:
+			if members[i] = before.groupOf(was[i]); members[i] != nil {
+				n.markSeen(members[i])
+			}
 		}
 	}
 	n.rounds++
@@ -89,6 +113,16 @@ func (n *domainGroups) newGrouping(k *Keys) *Grouping {
 	g.sortMembers(members)
 	g.Insts, g.forgotten = n.instSet(g.groups), n.forgotten
 	return g
+}
+
+// sameKeys reports whether the instance at a position has the keys of one of another grouping.
+func (g *Grouping) sameKeys(at int, other *Grouping, was int) bool {
+	for i, texts := range g.keys {
+		if texts.Of[at] != other.keys[i].Of[was] {
+			return false
+		}
+	}
+	return true
 }
 
 // groupOf returns the group of the instance at a position, nil if it is in none.

@@ -7,18 +7,31 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"pmdaderived/derived/column"
 	"pmdaderived/pdu"
 )
 
-// Domain identifies an instance domain of groups: those of the instances of domain Of, each with a label of the name
-// Label. An aggregate with by (KEY) has such a domain.
+// Domain identifies an instance domain of groups: those of the instances of domain Of, each with labels of the names in
+// Label, which commas separate: one for each key. An aggregate with by (KEY) has such a domain.
 type Domain struct {
 	Of    pdu.InDom
 	Label string
+}
+
+// Labels returns the names of the labels, in the order of the keys.
+func (d Domain) Labels() []string { return strings.Split(d.Label, ",") }
+
+// Meets reports whether groups of two domains can have the same names and mean the same by them.
+func (d Domain) Meets(other Domain) bool {
+	ours, theirs := d.Labels(), other.Labels()
+	if len(ours) != len(theirs) {
+		return false
+	}
+	inOrder := slices.Equal(ours, theirs)
+	slices.Sort(ours)
+	slices.Sort(theirs)
+	return inOrder || !slices.Equal(ours, theirs)
 }
 
 // Times and limits of Groups.
@@ -123,6 +136,7 @@ type domainGroups struct {
 	byInst    map[pdu.Inst]*group
 	table     *column.NameTable // of all groups; nil: to be made
 	sorted    []*group          // all groups by name; nil: to be made
+	name      []byte            // memory for a name of several keys
 	recent    []*Grouping       // the groupings that it remembers, the last used first
 	rounds    uint32            // the number of groupings made so far, and of searches for held groups
 	forgotten uint32            // how often a group was forgotten: groupings from before are invalid
@@ -293,15 +307,27 @@ func (g *Groups) Table(d pdu.InDom) *column.NameTable {
 	return n.table
 }
 
-// groupOfKey returns the group of a key, nil for the empty key.
-func (n *domainGroups) groupOfKey(key string) *group {
-	if key == "" {
-		return nil
+// groupOfKeys returns the group of an instance by its keys. It is nil if one is empty.
+func (n *domainGroups) groupOfKeys(keys []*Texts, at int) *group {
+	n.name = n.name[:0]
+	for i, texts := range keys {
+		key := texts.Of[at]
+		switch {
+		case key == "":
+			return nil
+		case len(keys) == 1 && n.byName[key] != nil:
+			return n.markSeen(n.byName[key])
+		case len(keys) == 1:
+			return n.groupNamed(groupName(key))
+		case i > 0:
+			n.name = append(n.name, ':')
+		}
+		n.name = appendKey(n.name, key, (maxGroupName+1-len(keys))/len(keys))
 	}
-	if known := n.byName[key]; known != nil {
+	if known := n.byName[string(n.name)]; known != nil { // this look-up does not allocate
 		return n.markSeen(known)
 	}
-	return n.groupNamed(groupName(key))
+	return n.groupNamed(string(n.name))
 }
 
 // markSeen sets the last use of a group to now.
@@ -338,33 +364,6 @@ func hashOf(name string) pdu.Inst {
 		h = (h ^ uint32(name[i])) * 16777619
 	}
 	return pdu.Inst(h & lastInst)
-}
-
-// maxGroupName is the largest length of a group's name, in bytes.
-const maxGroupName = 1024
-
-// groupName returns the name of the group of a key. PCP requires names that are unique up to their first blank, so a
-// blank becomes "_". Characters that are not printable, and invalid UTF-8, become "?". A number replaces the end of a
-// name that is too long.
-func groupName(key string) string {
-	name := strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return '_'
-		case r == utf8.RuneError || !unicode.IsPrint(r):
-			return '?'
-		}
-		return r
-	}, key)
-	if len(name) <= maxGroupName {
-		return name
-	}
-	const digits = "0123456789abcdef"
-	end := []byte("#........")
-	for i, h := len(end)-1, uint32(hashOf(name)); i > 0; i, h = i-1, h>>4 {
-		end[i] = digits[h&15]
-	}
-	return strings.ToValidUTF8(name[:maxGroupName-len(end)], "") + string(end)
 }
 
 // byGroupName compares names: it is the order of the values of groups.

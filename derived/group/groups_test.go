@@ -42,7 +42,7 @@ func (g *grouper) at(now time.Time, texts ...string) []pdu.Inst {
 		values.Blobs = append(values.Blobs, []byte(text))
 	}
 	values.Insts = column.NewInstSet(ids)
-	g.last = g.Grouping(kinds, g.last, &Keys{values.Insts, Key{Kind: KeyMetric, Values: values}})
+	g.last = g.Grouping(kinds, g.last, &Keys{values.Insts, []Key{{Kind: KeyMetric, Values: values}}})
 	return g.last.Insts.IDs()
 }
 

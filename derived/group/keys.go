@@ -1,7 +1,9 @@
 package group
 
 import (
+	"math"
 	"slices"
+	"strconv"
 
 	"pmdaderived/derived/column"
 	"pmdaderived/derived/pattern"
@@ -15,14 +17,17 @@ const (
 	KeyPattern KeyKind = iota + 1 // a key is a part of the instance's name
 	KeyMetric                     // a key is the value of a metric
 	KeyLabel                      // a key is the value of a label
+	KeyGroup                      // a key is one of the keys of the instance, which is a group
 )
 
 // Key says where the keys of instances come from.
 type Key struct {
 	Kind       KeyKind
 	Source     string            // the pattern, or the name of the label
+	At, Count  int               // of KeyGroup: the position of the key in a name, among so many
+	Bound      bool              // a key that is a number is written as the shortest decimal
 	Pattern    *pattern.Regexp   // of KeyPattern
-	Names      *column.NameTable // of KeyPattern and KeyLabel: the names or labels of the instances
+	Names      *column.NameTable // of all but KeyMetric: the names or labels of the instances
 	Values     *column.Vector    // of KeyMetric: the values of the metric
 	FromSample bool              // the memory of Values is a sample's, and does not change
 }
@@ -36,7 +41,7 @@ type Texts struct {
 	kind   KeyKind
 	source string
 
-	names *column.NameTable // of KeyPattern and KeyLabel
+	names *column.NameTable // of all but KeyMetric
 	whole []string          // of KeyPattern: the name of each instance, of which its key is a part
 
 	values *column.Vector // of KeyMetric: a copy of the values, the strings as texts
@@ -46,7 +51,7 @@ type Texts struct {
 
 // holds reports whether t has the keys of a set of instances.
 func (t *Texts) holds(from *column.InstSet, k *Key) bool {
-	if t.from != from || t.kind != k.Kind || t.source != k.Source {
+	if t.from != from || !t.similar(k) {
 		return false
 	}
 	if k.Kind != KeyMetric {
@@ -86,18 +91,31 @@ func (k *Key) Texts(from *column.InstSet, known *Texts) *Texts {
 		for i, id := range from.IDs() {
 			t.Of[i], _ = k.Names.Label(k.Source, id)
 		}
+	case KeyGroup:
+		for i, id := range from.IDs() {
+			name, _ := k.Names.Name(id)
+			t.Of[i] = keyIn(name, k.At, k.Count)
+		}
 	case KeyMetric:
 		t.takeValues(k)
 	}
+	if k.Bound {
+		for i, key := range t.Of {
+			t.Of[i] = boundText(key)
+		}
+	}
 	return t
 }
+
+// similar reports whether t and other are the keys of instances from the same source.
+func (t *Texts) similar(k *Key) bool { return t.kind == k.Kind && t.source == k.Source }
 
 // findParts sets the keys to parts of the names. An instance with the same name as in an earlier result has the same
 // key, which saves matching the pattern.
 func (t *Texts) findParts(k *Key, known *Texts) {
 	t.whole = make([]string, len(t.Of))
 	var was []int
-	if known != nil && known.kind == t.kind && known.source == t.source {
+	if known != nil && known.similar(k) {
 		was = positionsIn(t.from, known.from)
 	}
 	for i, id := range t.from.IDs() {
@@ -146,6 +164,27 @@ func textsOf(blobs [][]byte) []string {
 		texts[i], rest = rest[:len(blob)], rest[len(blob):]
 	}
 	return texts
+}
+
+// MaxBound is the length in bytes of the longest text that is read as a bound. An agent could name instances so that
+// reading them took long: each dash of a name may be the one of a range.
+const MaxBound = 64
+
+// ParseBound reads the upper bound of a bucket.
+func ParseBound(text string) (float64, bool) {
+	if len(text) > MaxBound {
+		return 0, false
+	}
+	high, err := strconv.ParseFloat(text, 64)
+	return high, err == nil && high > math.Inf(-1)
+}
+
+// boundText returns a bound as the shortest decimal of its number, so that 1 and 1.0 are one key. Other texts stay.
+func boundText(text string) string {
+	if high, ok := ParseBound(text); ok {
+		return strconv.FormatFloat(high+0, 'f', -1, 64) // no minus zero
+	}
+	return text
 }
 
 // positionsIn returns the positions of the instances of a set in another one, -1 for those that it lacks.

@@ -4,7 +4,7 @@ package syntax
 type Span struct{ Start, End int }
 
 // Expr is one node of the tree: a *Name, *Number, *Unary, *Binary, *Ternary, *Call, *Select or *Paren. The
-// arguments of a *Call may be a *Literal or a *Tag, too. There is nothing else.
+// arguments of a *Call may be a *Literal, a *Tag or a *Key, too. There is nothing else.
 //
 // Parse never returns a tree with more than MaxDepth nodes on a path from the root to a leaf, so its
 // users may walk it recursively. A tree is never changed after Parse.

@@ -47,6 +47,8 @@ func (e *Error) hint(text string) Hint {
 func (e *Error) messageHint(text string) string {
 	after := text[min(e.At, len(text)):]
 	switch {
+	case strings.HasPrefix(e.Msg, twoKeys):
+		return "name them: by (first=KEY, second=KEY)"
 	case strings.Contains(e.Msg, " string expected to follow "):
 		if match := unquoted.FindStringSubmatch(after); match != nil {
 			return `put it in quotes: "` + match[1] + `"`

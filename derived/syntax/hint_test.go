@@ -83,6 +83,7 @@ func TestHints(t *testing.T) {
 			"by (…) must follow the closing parenthesis of avg, count, max, min, sum, stdev_inst, nth_percentile_inst, " +
 				"nth_percentile_bucket, share_bucket",
 		},
+		{"sum(a) by (/a(.)/, /b(.)/)", "name them: by (first=KEY, second=KEY)"},
 		{"hinv.ncpu & 1", "write &&"},
 		{"hinv.ncpu | 1", "write ||"},
 		{"cpu2 GB", ""},

@@ -380,7 +380,9 @@ func (p *parser) call() Expr {
 	below := e.Args
 	if p.atBy(f) {
 		e.By = p.by()
-		below = append(slices.Clip(below), e.By.Key)
+		for _, k := range e.By.Keys {
+			below = append(slices.Clip(below), k)
+		}
 	}
 	e.node = p.node(start, start, below...)
 	return e

@@ -147,6 +147,9 @@ func TestCanonical(t *testing.T) {
 	same("sum(a) by (label)")
 	same("sum(a) by (label=label)")
 	same("sum(a) by (by=by)")
+	same("sum(a) by (label(route), code=/x/, b.c)")
+	another("sum(a) by(a,b ,c = /,/)", "sum(a) by (a, b, c=/,/)")
+	same("sum(a) by (a, b, c, d, e, f, g, h)")
 	same("a / sum(a) by (b) * 2")
 	same("(sum(a) by (b))[x]")
 	same("max(sum(a) by (b)) by (/^(.)/)")
@@ -313,14 +316,14 @@ func TestFields(t *testing.T) {
 		c := parse(t, text).(*Binary).Y.(*Call)
 		assert.Equal(t, "sum( a ) by ( x = b.c )", part(text, c.Span()))
 		assert.Equal(t, "by ( x = b.c )", part(text, c.By.Span()))
-		assert.Equal(t, "b.c", part(text, c.By.Key.Span()))
+		assert.Equal(t, "b.c", part(text, c.By.Keys[0].Source.Span()))
 		assert.Equal(t, "by (x=b.c)", c.By.String())
 		text = `sum(a) by (label( type ))`
-		assert.Equal(t, "label( type )", part(text, parse(t, text).(*Call).By.Key.Span()))
+		assert.Equal(t, "label( type )", part(text, parse(t, text).(*Call).By.Keys[0].Span()))
 		assert.Equal(t, 3, parse(t, "sum(-a) by (b)").depth())
 		for text, label := range map[string]string{
 			"b": "b", "b.c": "c", "x=b.c": "x", "/x/": "group", "units=/x/": "units", "label(a.b)": "a_b", "y=label(a)": "y",
-			"b.": "group", "b._c": "group",
+			"b.": "group", "b._c": "group", "b, x=c, label(d.e)": "b,x,d_e", "/x/, g=/y/": "group,g",
 		} {
 			assert.Equal(t, label, parse(t, "sum(a) by ("+text+")").(*Call).By.LabelName(), text)
 		}
@@ -531,8 +534,10 @@ func writeShape(b *strings.Builder, e Expr) {
 		}
 		b.WriteString(")")
 		if e.By != nil {
-			b.WriteString("by " + e.By.Label + " ")
-			writeShape(b, e.By.Key)
+			for _, k := range e.By.Keys {
+				b.WriteString("by " + k.Label + " ")
+				writeShape(b, k.Source)
+			}
 		}
 	case *Literal:
 		fmt.Fprintf(b, "%d %t %q", e.Kind, e.Negate, e.Text)

@@ -12,6 +12,7 @@ func (e *Select) String() string  { return text(e) }
 func (e *Paren) String() string   { return text(e) }
 func (e *Literal) String() string { return text(e) }
 func (e *Tag) String() string     { return text(e) }
+func (e *Key) String() string     { return text(e) }
 
 func text(e Expr) string {
 	var p printer
@@ -105,6 +106,8 @@ func (p *printer) expr(e Expr, in context) {
 		} else {
 			p.WriteString(e.Value)
 		}
+	case *Key:
+		p.key(e)
 	case *Select:
 		switch e.X.(type) {
 		case *Name, *Paren:

@@ -1,6 +1,7 @@
 package syntax
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -87,7 +88,10 @@ func randomTree(r *rand.Rand, height int) Expr {
 	switch r.IntN(13) {
 	case 12:
 		keys := []Expr{&Name{Name: "k"}, &Literal{Kind: Pattern, Text: `/\d`}, &Literal{Kind: LabelName, Text: "type"}}
-		by := &By{Label: []string{"", "units"}[r.IntN(2)], Key: keys[r.IntN(len(keys))]}
+		by := &By{Keys: []*Key{{Label: []string{"", "units"}[r.IntN(2)], Source: keys[r.IntN(len(keys))]}}}
+		for i := range r.IntN(MaxKeys) {
+			by.Keys = append(by.Keys, &Key{Label: fmt.Sprint("key", i), Source: keys[r.IntN(len(keys))]})
+		}
 		return &Call{Func: Avg + Func(r.IntN(int(Sum))), Args: []Expr{x()}, By: by}
 	case 0, 1:
 		return &Unary{Op: Neg + Op(r.IntN(2)), X: x()}

@@ -3,7 +3,7 @@ package syntax
 import "slices"
 
 // Walk calls visit for e and, if that returns true, for all nodes below e, in the order of the text. The arguments of a
-// Call that are no operands and no metrics are not visited. A metric that is the key of a By is visited last.
+// Call that are no operands and no metrics are not visited. Metrics that are keys are visited last.
 func Walk(e Expr, visit func(Expr) bool) {
 	if !visit(e) {
 		return
@@ -24,7 +24,7 @@ func Walk(e Expr, visit func(Expr) bool) {
 				Walk(x, visit)
 			}
 		}
-		if key := e.By.Metric(); key != nil {
+		for _, key := range e.keyMetrics() {
 			Walk(key, visit)
 		}
 	case *Select:
@@ -34,7 +34,7 @@ func Walk(e Expr, visit func(Expr) bool) {
 	}
 }
 
-// Operands returns the operands of a node, left to right. A metric that is the key of a By is the last one.
+// Operands returns the operands of a node, left to right. Metrics that are keys are the last ones.
 func Operands(e Expr) []Expr {
 	switch e := e.(type) {
 	case *Unary:
@@ -44,10 +44,11 @@ func Operands(e Expr) []Expr {
 	case *Ternary:
 		return []Expr{e.Guard, e.Then, e.Else}
 	case *Call:
-		if key := e.By.Metric(); key != nil {
-			return append(slices.Clip(e.Operands()), key)
+		return append(slices.Clip(e.Operands()), e.keyMetrics()...)
+	case *Key:
+		if name, ok := e.Source.(*Name); ok {
+			return []Expr{name}
 		}
-		return e.Operands()
 	case *Select:
 		return []Expr{e.X}
 	case *Paren:

@@ -1,0 +1,369 @@
+package derived
+
+import (
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/derived/internal/derivedtest"
+	"pmdaderived/pdu"
+)
+
+// The model of keys: each instance is a record, and all that a key is about is looked up in it anew.
+
+// keyedInstance is an instance with all that its keys can be.
+type keyedInstance struct {
+	id     pdu.Inst
+	name   string // "": not known
+	labels map[string]string
+	text   string // of the metric some.texts, if it has one
+	whole  string // of the metric whole, likewise
+	x, y   float64
+}
+
+// keyedWorld is a sample as the model sees it.
+type keyedWorld struct {
+	instances []*keyedInstance
+	fails     pdu.Code // of the metric some.texts
+}
+
+// modelledKey is a key with its meaning.
+type modelledKey struct {
+	text, label string
+	of          func(in *keyedInstance) string
+	metric      bool // it is some.texts, which can have an error
+}
+
+// boundsAsWritten has values of the label le, and the keys that they are.
+var boundsAsWritten = map[string]string{
+	"0.5": "0.5", "1": "1", "1.0": "1", "1e3": "1000", "5e-05": "0.00005", "+Inf": "+Inf", "inf": "+Inf", "x": "x", "-0": "0",
+}
+
+func modelledKeys() []modelledKey {
+	found := func(pattern string) func(*keyedInstance) string {
+		re := regexp.MustCompile(pattern)
+		return func(in *keyedInstance) string {
+			if at := re.FindStringSubmatch(in.name); at != nil {
+				return at[len(at)-1]
+			}
+			return ""
+		}
+	}
+	label := func(name string) func(*keyedInstance) string {
+		return func(in *keyedInstance) string { return in.labels[name] }
+	}
+	return []modelledKey{
+		{text: "/^([a-z]+)/", label: "group", of: found("^([a-z]+)")},
+		{text: "/[0-9]+/", label: "group", of: found("[0-9]+")},
+		{text: "label(route)", label: "route", of: label("route")},
+		{text: "label(code)", label: "code", of: label("code")},
+		{text: "label(le)", label: "le", of: func(in *keyedInstance) string { return boundsAsWritten[in.labels["le"]] }},
+		{text: "some.texts", label: "texts", of: func(in *keyedInstance) string { return in.text }, metric: true},
+		{text: "whole", label: "whole", of: func(in *keyedInstance) string { return in.whole }},
+	}
+}
+
+// piece is a key in a name of several: the pieces of it that are never cut, and the whole.
+func piece(key string, keys int) string {
+	var units []string
+	for _, r := range clean(key) {
+		units = append(units, map[rune]string{'%': "%25", ':': "%3A"}[r]+map[bool]string{true: string(r)}[r != '%' && r != ':'])
+	}
+	whole, most := strings.Join(units, ""), (1025-keys)/keys
+	if len(whole) <= most {
+		return whole
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(whole))
+	short := ""
+	for _, unit := range units {
+		if len(short)+len(unit) > most-9 {
+			break
+		}
+		short += unit
+	}
+	return fmt.Sprintf("%s#%08x", short, h.Sum32()&math.MaxInt32)
+}
+
+// nameOfKeys is the name of the group of some keys; "": a key is missing.
+func nameOfKeys(keys []string) string {
+	if slices.Contains(keys, "") {
+		return ""
+	}
+	if len(keys) == 1 {
+		return clean(keys[0])
+	}
+	var pieces []string
+	for _, key := range keys {
+		pieces = append(pieces, piece(key, len(keys)))
+	}
+	return strings.Join(pieces, ":")
+}
+
+// keyedExpression is an expression with its values, by the names of groups, or "#ID" of instances.
+type keyedExpression struct {
+	text   string
+	values func(w *keyedWorld) (map[string]float64, pdu.Code)
+}
+
+// keys makes some keys with different labels, as they are written.
+func (r groupModeller) keys(n int) (texts []string, keys []modelledKey) {
+	all := modelledKeys()
+	for i, at := range r.Perm(len(all))[:n] {
+		key := all[at]
+		text := key.text
+		if key.label == "group" || r.IntN(6) == 0 {
+			if key.label != "le" {
+				key.label = fmt.Sprint("key", i)
+			}
+			text = key.label + "=" + text
+		}
+		texts, keys = append(texts, text), append(keys, key)
+	}
+	return texts, keys
+}
+
+// groupsOf are the sums of x, or of y, by some keys; and the keys of each group, as they are in its name.
+func groupsOf(w *keyedWorld, keys []modelledKey, y bool) (sums map[string]float64, named map[string][]string, code pdu.Code) {
+	sums, named = map[string]float64{}, map[string][]string{}
+	for _, in := range w.instances {
+		var texts, inName []string
+		for _, key := range keys {
+			if key.metric && w.fails < 0 {
+				return nil, nil, w.fails
+			}
+			texts = append(texts, key.of(in))
+			inName = append(inName, strings.NewReplacer("%25", "%", "%3A", ":").Replace(piece(key.of(in), len(keys))))
+		}
+		if name := nameOfKeys(texts); name != "" {
+			if sums[name] += in.x; y {
+				sums[name] += in.y - in.x
+			}
+			named[name] = inName
+		}
+	}
+	return sums, named, 0
+}
+
+func (r groupModeller) keyed() keyedExpression {
+	texts, keys := r.keys(1 + r.IntN(4))
+	by := "by (" + strings.Join(texts, ", ") + ")"
+	switch r.IntN(5) {
+	case 0: // tuples
+		return keyedExpression{"sum(x) " + by, func(w *keyedWorld) (map[string]float64, pdu.Code) {
+			sums, _, code := groupsOf(w, keys, false)
+			return sums, code
+		}}
+	case 1: // groups of groups
+		n := 1 + r.IntN(len(keys))
+		order := r.Perm(len(keys))[:n]
+		var outer []string
+		for _, at := range order {
+			outer = append(outer, "label("+keys[at].label+")")
+		}
+		text := "sum(sum(x) " + by + ") by (" + strings.Join(outer, ", ") + ")"
+		if len(keys) == 1 {
+			return r.keyed() // a name of one key is not cut and not escaped
+		}
+		return keyedExpression{text, func(w *keyedWorld) (map[string]float64, pdu.Code) {
+			sums, named, code := groupsOf(w, keys, false)
+			again := map[string]float64{}
+			for name, sum := range sums {
+				var parts []string
+				for _, at := range order {
+					parts = append(parts, named[name][at])
+				}
+				again[nameOfKeys(parts)] += sum
+			}
+			return again, code
+		}}
+	case 2: // a set and its groups
+		return keyedExpression{"x + sum(y) " + by, func(w *keyedWorld) (map[string]float64, pdu.Code) {
+			sums, _, code := groupsOf(w, keys, true)
+			each := map[string]float64{}
+			for _, in := range w.instances {
+				alone, _, _ := groupsOf(&keyedWorld{instances: []*keyedInstance{in}, fails: w.fails}, keys, true)
+				for name := range alone {
+					each[fmt.Sprint("#", in.id)] = in.x + sums[name]
+				}
+			}
+			return each, code
+		}}
+	default: // groups by as many other keys
+		for i := range texts {
+			texts[i] = fmt.Sprint("a", i, "=", keys[i].text)
+			keys[i].label = fmt.Sprint("a", i)
+			if strings.Contains(keys[i].text, "(le)") { // as its label is another one, its number is not read
+				keys[i].of = func(in *keyedInstance) string { return in.labels["le"] }
+			}
+		}
+		more, others := r.keys(len(keys))
+		text := "sum(x) by (" + strings.Join(texts, ", ") + ") + sum(y) by (" + strings.Join(more, ", ") + ")"
+		return keyedExpression{text, func(w *keyedWorld) (map[string]float64, pdu.Code) {
+			left, _, code := groupsOf(w, keys, false)
+			if code < 0 {
+				return nil, code
+			}
+			right, _, code := groupsOf(w, others, true)
+			both := map[string]float64{}
+			for name := range left {
+				if v, ok := right[name]; ok {
+					both[name] = left[name] + v
+				}
+			}
+			return both, code
+		}}
+	}
+}
+
+// instance makes an instance, or changes one: its name, its labels, its values.
+func (r groupModeller) instance(id pdu.Inst, in *keyedInstance) *keyedInstance {
+	made := &keyedInstance{id: id, labels: map[string]string{}}
+	if in != nil {
+		*made = *in
+		made.labels = maps.Clone(in.labels)
+	}
+	made.x, made.y = float64(r.IntN(1000)), float64(r.IntN(1000))
+	if in == nil || r.IntN(8) == 0 {
+		made.name = r.pick("sda1", "sdb 2", "dm", "7", "a:b", "")
+	}
+	if in == nil || r.IntN(8) == 0 {
+		made.labels["le"] = r.pick(slices.Sorted(maps.Keys(boundsAsWritten))...)
+		made.labels["code"] = r.pick("200", "500", "5:00", "")
+		made.labels["route"] = r.pick("/pay", "/p%y", "/p:y", "a b", "a_b", "", strings.Repeat("long%:ü", 40+r.IntN(2)*70))
+		if r.IntN(4) == 0 {
+			delete(made.labels, r.pick("le", "code", "route"))
+		}
+	}
+	if in == nil || r.IntN(4) == 0 {
+		made.text = r.pick("root", "www data", "", "\xff", "a:b", "%", "1.0")
+		made.whole = r.pick("-1", "0", "1", "")
+	}
+	return made
+}
+
+// sampleOf is a world as the evaluator sees it. Names that have not changed are those of the sample before.
+func sampleOf(w *keyedWorld, before *moment) *moment {
+	cat := groupCatalog()
+	vectors := map[string]*Vector{}
+	ids := map[string][]pdu.Inst{}
+	for name := range cat {
+		vectors[name] = &Vector{Type: cat[name].Type}
+	}
+	names, labels := map[pdu.Inst]string{}, map[string]map[pdu.Inst]string{"le": {}, "code": {}, "route": {}}
+	for _, in := range w.instances {
+		if in.name != "" {
+			names[in.id] = in.name
+		}
+		for name, value := range in.labels {
+			labels[name][in.id] = value
+		}
+		for name, value := range map[string]float64{"x": in.x, "y": in.y} {
+			ids[name], vectors[name].Bits = append(ids[name], in.id), append(vectors[name].Bits, math.Float64bits(value))
+		}
+		if in.text != "" || in.id%2 == 0 {
+			ids["some.texts"] = append(ids["some.texts"], in.id)
+			vectors["some.texts"].Blobs = append(vectors["some.texts"].Blobs, []byte(in.text))
+		}
+		if in.whole != "" {
+			var n int64
+			_, _ = fmt.Sscan(in.whole, &n)
+			ids["whole"], vectors["whole"].Bits = append(ids["whole"], in.id), append(vectors["whole"].Bits, uint64(n))
+		}
+	}
+	m := &moment{values: map[pdu.PMID]*Vector{}, names: map[pdu.InDom]*NameTable{}}
+	for name, v := range vectors {
+		v.Insts = NewInstSet(ids[name])
+		if before != nil && slices.Equal(before.values[cat[name].PMID].Insts.IDs(), ids[name]) {
+			v.Insts = before.values[cat[name].PMID].Insts
+		}
+		m.values[cat[name].PMID] = v
+	}
+	if w.fails < 0 {
+		m.values[cat["some.texts"].PMID] = &Vector{Type: pdu.TypeString, Code: w.fails}
+	}
+	table := NewNameTable(names, nil).WithLabels(labels)
+	if before != nil {
+		if old := before.names[derivedtest.BinInDom]; maps.Equal(old.Names(), names) &&
+			maps.EqualFunc(old.Labels(), labels, maps.Equal) {
+			table = old
+		}
+	}
+	m.names[derivedtest.BinInDom] = table
+	return m
+}
+
+// Keys, tuples and groups of groups have the values of the model in 2,000 worlds, whose instances come, go, and change
+// their names and labels.
+func TestKeysFollowTheModel(t *testing.T) {
+	r := groupModeller{rand.New(rand.NewPCG(63, 1))}
+	values := 0
+	for range 2000 {
+		var made []keyedExpression
+		var defs []*Definition
+		for i := range 4 {
+			made = append(made, r.keyed())
+			defs = append(defs, definition(t, fmt.Sprint("m", i), made[i].text))
+		}
+		set := Language{}.NewSet(defs, groupCatalog(), "derived")
+		eval, groups := set.NewEvaluation(), NewGroups()
+		eval.SetGroups(groups)
+		all := map[pdu.Inst]*keyedInstance{}
+		var sample *moment
+		for at := range 4 {
+			for id := range pdu.Inst(8) {
+				switch known := all[id]; {
+				case r.IntN(3) == 0 && known != nil:
+					delete(all, id)
+				case known != nil || r.IntN(2) == 0:
+					all[id] = r.instance(id, known)
+				}
+			}
+			w := &keyedWorld{}
+			for _, id := range slices.Sorted(maps.Keys(all)) {
+				w.instances = append(w.instances, all[id])
+			}
+			if r.IntN(10) == 0 && len(w.instances) > 0 {
+				w.fails = pdu.ErrAgain
+			}
+			if w.fails == 0 {
+				sample = sampleOf(w, sample)
+				eval.Reset(sample)
+			} else {
+				eval.Reset(sampleOf(w, nil))
+			}
+			groups.SetTime(time.Unix(int64(1_700_000_000+at), 0))
+			for _, i := range r.Perm(len(made)) {
+				m := set.Metrics()[i]
+				require.Nil(t, m.Err, made[i].text)
+				want, code := made[i].values(w)
+				v := eval.Value(m)
+				checkVector(t, m, v)
+				got := map[string]float64{}
+				for k, bits := range v.Bits {
+					name := fmt.Sprint("#", v.At(k))
+					if m.Desc.InDom != derivedtest.BinInDom {
+						name, _ = groups.Table(m.Desc.InDom).Name(v.At(k))
+					}
+					got[name] = math.Float64frombits(bits)
+				}
+				if code < 0 {
+					want = map[string]float64{}
+				}
+				require.Equal(t, code, min(0, v.Code), made[i].text)
+				require.Equal(t, want, got, made[i].text)
+				values += len(want)
+			}
+		}
+	}
+	require.Greater(t, values, 20_000, "a test over nothing shows nothing")
+}
