@@ -90,6 +90,7 @@ func TestNoAllocation(t *testing.T) {
 		"sum(delta(bin.ctr)) by (a=/([0-9])$/) + count(bin) by (b=/([0-9])$/)",
 		"max(sum(bin) by (/([0-9]{2})$/)) by (/(.)$/)",
 		"max(bin, avg(bin) by (/([0-9])$/), 3.5)",
+		"matchinst(/[13579]$/, bin, /([0-9]+)/) + matchinst(!/5/, bin, bin.u)",
 		"bin / sum(bin) by (one=/([0-9])$/, bin.u)",
 		"sum(sum(bin) by (one=/([0-9])$/, ten=/([0-9])[0-9]$/)) by (label(ten))",
 		"avg(bin) by (/([0-9])$/) > 30 ? bin.l : bin.l - bin",

@@ -135,12 +135,12 @@ func (r groupModeller) keys(n int) (texts []string, keys []modelledKey) {
 // groupsOf are the sums of x, or of y, by some keys; and the keys of each group, as they are in its name.
 func groupsOf(w *keyedWorld, keys []modelledKey, y bool) (sums map[string]float64, named map[string][]string, code pdu.Code) {
 	sums, named = map[string]float64{}, map[string][]string{}
+	if w.fails < 0 && slices.ContainsFunc(keys, func(key modelledKey) bool { return key.metric }) {
+		return nil, nil, w.fails
+	}
 	for _, in := range w.instances {
 		var texts, inName []string
 		for _, key := range keys {
-			if key.metric && w.fails < 0 {
-				return nil, nil, w.fails
-			}
 			texts = append(texts, key.of(in))
 			inName = append(inName, strings.NewReplacer("%25", "%", "%3A", ":").Replace(piece(key.of(in), len(keys))))
 		}
@@ -157,7 +157,34 @@ func groupsOf(w *keyedWorld, keys []modelledKey, y bool) (sums map[string]float6
 func (r groupModeller) keyed() keyedExpression {
 	texts, keys := r.keys(1 + r.IntN(4))
 	by := "by (" + strings.Join(texts, ", ") + ")"
-	switch r.IntN(5) {
+	switch r.IntN(6) {
+	case 5: // a selection by a key, and perhaps groups of what is left
+		key, pattern, not := keys[0], r.pick("^5", "0", "a", "^$", "^a b$", "[%:]"), r.IntN(2) == 0
+		re, text := regexp.MustCompile(pattern), "matchinst(/"+pattern+"/, x, "+key.text+")"
+		if not {
+			text = strings.Replace(text, "(/", "(!/", 1)
+		}
+		grouped := r.IntN(2) == 0
+		if grouped {
+			text = "sum(" + text + ") " + by
+		}
+		return keyedExpression{text, func(w *keyedWorld) (map[string]float64, pdu.Code) {
+			if key.metric && w.fails < 0 {
+				return nil, w.fails
+			}
+			left, values := &keyedWorld{fails: w.fails}, map[string]float64{}
+			for _, in := range w.instances {
+				if re.MatchString(key.of(in)) != not && (in.name != "" || strings.Contains("some.texts whole", key.text)) {
+					left.instances = append(left.instances, in)
+					values[fmt.Sprint("#", in.id)] = in.x
+				}
+			}
+			if !grouped {
+				return values, 0
+			}
+			sums, _, code := groupsOf(left, keys, false)
+			return sums, code
+		}}
 	case 0: // tuples
 		return keyedExpression{"sum(x) " + by, func(w *keyedWorld) (map[string]float64, pdu.Code) {
 			sums, _, code := groupsOf(w, keys, false)

@@ -388,6 +388,7 @@ func (c *checker) call(e *syntax.Call) (*Node, *Error) {
 				n.setNumber(arg.(*syntax.Number))
 			}
 		case syntax.Units, syntax.Pattern, syntax.Metadata, syntax.Interval, syntax.LabelName: // the row has them checked
+		case syntax.InstanceKey: // below: it is a key of the first operand
 		}
 		if err != nil {
 			return nil, err
@@ -427,10 +428,14 @@ func (c *checker) call(e *syntax.Call) (*Node, *Error) {
 	if f.result != nil {
 		f.result(n)
 	}
-	if e.By != nil {
-		return n, c.setGroups(n, e)
+	var err *Error
+	switch {
+	case e.By != nil:
+		err = c.setGroups(n, e)
+	case e.Func == syntax.Match:
+		n.Selecting, err = c.keys(n, n.Kids[0], e)
 	}
-	return n, nil
+	return n, err
 }
 
 // addOperand adds an operand to n. The first one gives n its metadata.

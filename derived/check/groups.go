@@ -27,11 +27,14 @@ func (c *checker) setGroups(n *Node, e *syntax.Call) *Error {
 	return nil
 }
 
-// keys returns the keys of x's instances, by which n groups them. Metrics become operands of n.
+// keys returns the keys of x's instances, by which n groups or selects them. Metrics become operands of n.
 func (c *checker) keys(n, x *Node, e *syntax.Call) ([]Key, *Error) {
 	var all []Key
 	for _, key := range e.Keys() {
 		made := Key{Key: key}
+		if x.InDom == pdu.NoInDom {
+			return nil, c.errorAt(key, RuleKeyInDom, callText(e))
+		}
 		switch source := key.Source.(type) {
 		case *syntax.Name:
 			var err *Error
@@ -42,7 +45,7 @@ func (c *checker) keys(n, x *Node, e *syntax.Call) ([]Key, *Error) {
 			switch t := made.Metric.Type; {
 			case t != pdu.TypeString && (!t.Numeric() || t == pdu.TypeFloat || t == pdu.TypeDouble):
 				return nil, c.errorAt(source, RuleKeyType, "operand "+source.Name)
-			case made.Metric.InDom == pdu.NoInDom || !c.equivalent(x, made.Metric):
+			case !c.equivalent(x, made.Metric):
 				return nil, c.errorAt(source, RuleKeyInDom, "operand "+source.Name)
 			}
 		case *syntax.Literal:

@@ -41,6 +41,7 @@ type Node struct {
 	perClient    bool             // likewise one since the client's last fetch: it cannot be within latch()
 	latched      bool             // likewise latch()
 	Key          *GroupKey        // the key of the groups that are its instances; nil: they are no groups
+	Selecting    []Key            // the key of matchinst(), if it has one
 	Other        *Node            // see above; else nil
 }
 

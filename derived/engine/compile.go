@@ -253,6 +253,7 @@ func (c *compiler) addCall(e *syntax.Call, n *check.Node, s step, age uint8) int
 	case opMatch:
 		pattern := e.Literal()
 		s.variant, s.entry, s.domain, s.age = pattern.Negate, c.addPattern(pattern.Text), n.InDom, age
+		s.second = c.addKeys(n.Selecting, n.InDom, pdu.NoInDom, age)
 	case opDelta, opRate:
 		s.age = age
 		if !c.reads[s.first] {

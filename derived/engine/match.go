@@ -4,19 +4,21 @@ import (
 	"strings"
 
 	"pmdaderived/derived/column"
+	"pmdaderived/derived/group"
 )
 
-// match is the result of a pattern for a set and its names. It is valid as long as both stay the same.
+// match is the result of a pattern for a set, and its names or keys. It is valid as long as these stay the same.
 type match struct {
 	from  *column.InstSet
 	names *column.NameTable
+	keys  *group.Texts
 	insts *column.InstSet
 	at    []int32 // their positions in from
 }
 
-// matchInstances keeps the instances whose external name, up to its first blank, matches a pattern, or does not match
-// it if the step is negated. An instance without a known name is never kept, and is an error if its agent refused to
-// tell it.
+// matchInstances keeps the instances whose external name, up to its first blank, or whose whole key matches a pattern,
+// or does not match it if the step is negated. An instance without a known name is never kept, unless the key is a
+// metric, and is an error if its agent refused to tell it.
 func (e *Evaluation) matchInstances(s *step, c *cell) {
 	a := e.step(s.first)
 	c.v.Code = min(0, a.Code)
@@ -24,13 +26,24 @@ func (e *Evaluation) matchInstances(s *step, c *cell) {
 		return
 	}
 	names := e.nameTable(s.domain, s.age)
-	if code := names.NameCode(a.Insts); code < 0 {
+	code := e.keyCode(s.second, a.Insts)
+	if s.second < 0 {
+		code = names.NameCode(a.Insts)
+	}
+	if code < 0 {
 		c.v.Code = code
 		return
 	}
 	m := c.memory()
-	if m.match.from != a.Insts || m.match.names != names {
-		e.applyPattern(s, m, a.Insts, names)
+	keys := m.match.keys
+	if s.second >= 0 {
+		key := e.key(&e.steps[s.second])
+		if keys = key.Texts(a.Insts, keys); key.Kind == group.KeyMetric {
+			names = nil // they do not matter
+		}
+	}
+	if m.match.from != a.Insts || m.match.names != names || m.match.keys != keys {
+		e.applyPattern(s, m, match{from: a.Insts, names: names, keys: keys})
 	}
 	c.v.Insts = m.match.insts
 	switch {
@@ -44,21 +57,27 @@ func (e *Evaluation) matchInstances(s *step, c *cell) {
 	}
 }
 
-// applyPattern sets m.match for a set and its names.
-func (e *Evaluation) applyPattern(s *step, m *cellMemory, from *column.InstSet, names *column.NameTable) {
+// applyPattern sets m.match for a set, and its names or keys.
+func (e *Evaluation) applyPattern(s *step, m *cellMemory, of match) {
 	re := e.set.program.pattern(s)
 	m.ids = m.ids[:0]
-	m.match = match{from: from, names: names, at: m.match.at[:0]}
-	for i, id := range from.IDs() {
-		name, ok := names.Name(id)
-		if !ok {
+	of.at = m.match.at[:0]
+	byMetric := s.second >= 0 && e.steps[s.second].key == group.KeyMetric
+	for i, id := range of.from.IDs() {
+		text, ok := of.names.Name(id)
+		switch {
+		case !ok && !byMetric:
 			continue
+		case of.keys != nil:
+			text = of.keys.Of[i]
+		default:
+			text, _, _ = strings.Cut(text, " ")
 		}
-		name, _, _ = strings.Cut(name, " ")
-		if re.MatchString(name) != s.negated() {
-			m.match.at = append(m.match.at, int32(i))
+		if re.MatchString(text) != s.negated() {
+			of.at = append(of.at, int32(i))
 			m.ids = append(m.ids, id)
 		}
 	}
+	m.match = of
 	m.match.insts = m.collectedSet()
 }

@@ -151,7 +151,9 @@ func (c *compiler) addStepNeeds(n *Needs, s *step) {
 	case opGroup, opSpread, opRename:
 		n.Groups = append(n.Groups, d)
 	case opMatch:
-		c.addNames(n, d)
+		if s.second < 0 {
+			c.addNames(n, d)
+		}
 	case opSelect:
 		if _, ours := c.set.groupDomains[d]; !ours {
 			n.Selectors = append(n.Selectors, Selector{d, c.program.text(s)})

@@ -37,7 +37,7 @@ const (
 	opUnchanged                   // ( a -- 0 for each value ), delta() and rate() of constants
 	opScalar                      // ( a -- its first value )
 	opSelect                      // ( a -- its value for one instance )
-	opMatch                       // ( a -- its values for matching instances )
+	opMatch                       // ( a [key] -- its values for matching instances )
 	opTop                         // ( a -- its k largest values, or smallest )
 	opTernary                     // ( g a b -- a where g is not 0, else b )
 	opDefault                     // ( a b c -- a where it has a finite value, else b, for the instances of c )
@@ -68,7 +68,7 @@ type step struct {
 	from pdu.Type // of the operands
 
 	// The operands, which are steps: first, second and third in the order of the comments at stepOp. Keys of opGroup,
-	// opSpread, opWhole and opKey are second: an opKey, which has the next key as its second; -1: there is none. A number
+	// opMatch, opSpread, opWhole and opKey are second: an opKey, which has the next key as its second; -1: there is none. A number
 	// among the arguments of a function is third: of opAggregate, opBuckets, opGroup and opTop. opConst and opConstSet
 	// have no operands: first and second are the halves of their value.
 	first, second, third int32
@@ -198,7 +198,7 @@ func (s *step) takes(yield func(int32)) {
 				yield(k)
 			}
 		}
-	case opKey:
+	case opKey, opMatch:
 		if s.second >= 0 {
 			yield(s.second)
 		}

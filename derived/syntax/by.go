@@ -65,10 +65,15 @@ func (k *Key) LabelName() string {
 	return name
 }
 
-// Keys returns the keys by which e groups instances.
+// Keys returns the keys by which e groups or selects instances.
 func (e *Call) Keys() []*Key {
 	if e.By != nil {
 		return e.By.Keys
+	}
+	for i, x := range e.Args {
+		if e.Kind(i) == InstanceKey {
+			return []*Key{x.(*Key)}
+		}
 	}
 	return nil
 }
@@ -183,6 +188,13 @@ func (p *parser) peek() token {
 	scan := p.scan
 	t, _ := scan.next(false)
 	return t
+}
+
+// keyNext reports whether a key may begin after the current token. If none does, libpcp's message is about this token.
+func (p *parser) keyNext() bool {
+	scan := p.scan
+	t, _ := scan.next(true)
+	return t.kind == tokPattern || t.kind == tokName
 }
 
 // require fails with the message otherwise if the current token is of another kind.

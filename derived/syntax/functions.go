@@ -84,7 +84,8 @@ var functions = [...]function{
 	Match: {word: "matchinst", args: []Arg{
 		{Kind: Pattern, expected: "<filter>, <expr>)", nextExpected: ", <expr>)", nextFollows: "<filter>"},
 		{Kind: Operand, expected: "<expr>)", follows: "<filter>,"},
-	}, help: "the instances whose names match; `!/re/`: do not match"},
+		{Kind: InstanceKey, nextExpected: ")", nextFollows: "<filter>,<expr>,KEY"},
+	}, required: 2, help: "the instances whose names or keys match; `!/re/`: do not match"},
 	Const: {word: "mkconst", args: []Arg{
 		{Kind: Constant},
 		{Kind: Metadata, expected: "metadata keyword", follows: "type", afterNewKey: true},
@@ -299,15 +300,16 @@ type ArgKind uint8
 
 // The kinds. An argument of the kind Operand is any Expr; the comments have the types of the others.
 const (
-	Operand    ArgKind = iota // any expression
-	MetricName                // *Name: a metric that is not fetched
-	TypeName                  // *Literal: PM_TYPE_U32
-	Units                     // *Literal: "Kbyte / sec"
-	Pattern                   // *Literal: /^lo/ or !/^lo/
-	Constant                  // *Number
-	Metadata                  // *Tag: type=u64
-	LabelName                 // *Literal: label(device_type), only as the key of a [By]
-	Interval                  // *Literal: "5 min", see [ParseInterval]
+	Operand     ArgKind = iota // any expression
+	MetricName                 // *Name: a metric that is not fetched
+	TypeName                   // *Literal: PM_TYPE_U32
+	Units                      // *Literal: "Kbyte / sec"
+	Pattern                    // *Literal: /^lo/ or !/^lo/
+	Constant                   // *Number
+	Metadata                   // *Tag: type=u64
+	LabelName                  // *Literal: label(device_type), only in a [Key]
+	Interval                   // *Literal: "5 min", see [ParseInterval]
+	InstanceKey                // *Key: label(code), without a name
 )
 
 // String returns the function's word: "avg".

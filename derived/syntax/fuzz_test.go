@@ -19,7 +19,7 @@ func FuzzParse(f *testing.F) {
 		`mkconst(1, meta="a.b", indom=null)`,
 		`sum(rate(a[\]\\]))[x]`,
 		`nth_percentile_bucket(a, 9.5, "sec") by (label(b)) + share_bucket(a, - .5)`,
-		"sum(a) by (label(b), c=/d/, e.f)", "sum(a) by (/b/, /c/,)",
+		"sum(a) by (label(b), c=/d/, e.f)", "sum(a) by (/b/, /c/,)", "matchinst(!/^5/, a / b, /c/)",
 		`matchinst(!/\//, (a / b)[x]) / anon(PM_TYPE_32)`,
 		"a[é\x00\xff] @ \"",
 	} {

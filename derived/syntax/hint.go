@@ -124,7 +124,7 @@ func signHint(before, after string) string {
 	case after[0] == '[' && strings.HasSuffix(before, ")"):
 		return "put the expression in front of [ in parentheses: (…)[…]"
 	case after[0] == '{':
-		return "write x[name] for an instance, matchinst(/pattern/, x) for several"
+		return "write x[name] for an instance, matchinst(/pattern/, x) for several, matchinst(/pattern/, x, label(name)) by a label"
 	case after[0] == '>' && strings.HasSuffix(before, "<"):
 		return "write != in place of <>"
 	}
@@ -350,6 +350,6 @@ func unclosed(text string) bool {
 		case tok.kind == tokRParen:
 			depth--
 		}
-		pattern = opens || tok.kind == tokNot
+		pattern = opens || tok.kind == tokNot || tok.kind == tokComma || tok.kind == tokAssign
 	}
 }

@@ -66,7 +66,11 @@ func TestHints(t *testing.T) {
 		{"hinv.ncpu <> 2", "write != in place of <>"},
 		{"rate(kernel.percpu.cpu.user)[cpu0]", "put the expression in front of [ in parentheses: (…)[…]"},
 		{"5[cpu0]", ""},
-		{`disk.dev.total{device="sda"}`, "write x[name] for an instance, matchinst(/pattern/, x) for several"},
+		{
+			`disk.dev.total{device="sda"}`,
+			"write x[name] for an instance, matchinst(/pattern/, x) for several, matchinst(/pattern/, x, label(name)) by a label",
+		},
+		{"sum(matchinst(/a/, b, /(/) + c", "parenthesis: a closing parenthesis may be missing"},
 		{"a > mkconst(1, unit=Gbyte)", "unit is not a valid tag; the tags are type, semantics, units, meta, indom"},
 		{"mkconst(1, type=u64, sem=counter)", "sem is not a valid tag; the tags are type, semantics, units, meta, indom"},
 		{"a ? b : novalue(unit=byte)", "unit is not a valid tag; the tags are type, semantics, units, meta, indom"},

@@ -345,7 +345,7 @@ func (p *parser) call() Expr {
 		if !arg.afterNewKey && arg.expected != "" {
 			p.constructs = append(p.constructs[:waiting], next)
 		}
-		p.scanNext(arg.Kind == Pattern)
+		p.scanNext(arg.Kind == Pattern || arg.Kind == InstanceKey)
 		if f.optional && len(e.Args) == 0 && p.tok.kind == tokRParen {
 			break
 		}
@@ -366,7 +366,7 @@ func (p *parser) call() Expr {
 		if len(e.Args) >= enough && (!f.repeats || p.tok.kind != tokComma) {
 			break
 		}
-		if p.tok.kind != tokComma {
+		if p.tok.kind != tokComma || e.Func.arg(len(e.Args)).Kind == InstanceKey && !p.keyNext() {
 			p.failUnexpected()
 			break
 		}
@@ -417,7 +417,11 @@ func (p *parser) argument(arg *Arg) Expr {
 		return x
 	case Metadata:
 		return p.tag()
-	case LabelName: // only a key of by: see key
+	case InstanceKey:
+		start := p.tok.at.Start
+		source := p.key("matchinst(<filter>,<expr>,")
+		return &Key{node: p.node(start, start, source), Source: source}
+	case LabelName: // only in a key
 	}
 	return nil
 }

@@ -43,7 +43,9 @@ func (e *Call) unportable(text string, yield func(at Span, what string, s Suppor
 				yield(tag.at, tag.what(), s)
 			}
 		}
-		if e.Func == Match {
+		if e.Kind(i) == InstanceKey {
+			yield(x.Span(), "a key of matchinst()", Nowhere)
+		} else if e.Func == Match {
 			Walk(x, func(x Expr) bool {
 				if b, ok := x.(*Binary); ok && b.Op == Div {
 					yield(Span{b.OpPos, b.OpPos + 1}, "a division within matchinst()", Nowhere)

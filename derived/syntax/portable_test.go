@@ -28,6 +28,7 @@ func TestUnportable(t *testing.T) {
 		{"sum_inst(a)", "sum_inst(): 0 nowhere"},
 		{"max(a) + min(a, b)", "min() of several operands: 9 nowhere"},
 		{"max(sqrt(a), 1)", "max() of several operands: 0 nowhere; sqrt(): 4 nowhere"},
+		{"matchinst(/a/, b, label(c))", "a key of matchinst(): 18 nowhere"},
 		{"max(sum(a) by (b))", "max() of an expression: 4 nowhere; by (KEY): 11 nowhere"},
 		{`latch(max_sample(a, "1min") > 1, a < 1)`, "latch(): 0 nowhere; max_sample(): 6 nowhere"},
 		{

@@ -50,7 +50,7 @@ func TestWalk(t *testing.T) {
 func TestOperands(t *testing.T) {
 	for text, want := range map[string]string{
 		"a": "", "-a": "a", "a < b": "a b", "a ? b : c": "a b c", "a[x]": "a", "(a)": "a", "sum(rate(a))": "rate(a)",
-		"defined(a)": "", "matchinst(!/x/, a)": "a", "sum(a) by (b)": "a b", "sum(a) by (/b/)": "a", `rescale(a, "sec")`: "a", "mkconst(1, type=32)": "",
+		"defined(a)": "", "matchinst(!/x/, a)": "a", "matchinst(/x/, a, b)": "a b", "sum(a) by (b)": "a b", "sum(a) by (/b/)": "a", `rescale(a, "sec")`: "a", "mkconst(1, type=32)": "",
 	} {
 		var got []string
 		for _, x := range Operands(parse(t, text)) {

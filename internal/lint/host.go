@@ -83,7 +83,7 @@ func (l *linter) checkMatched(e *syntax.Call, kids []*derived.Node) {
 	}
 	names := l.instances(kids)
 	re, err := pattern.Compile(literal.Text)
-	if len(names) == 0 || err != nil {
+	if len(names) == 0 || err != nil || len(e.Keys()) > 0 {
 		return
 	}
 	heads := make([]string, len(names))
