@@ -68,3 +68,17 @@ func TestGroupsOfOneKeyStay(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, string(want), got.String())
 }
+
+// The trees of definitions stay as they were parsed, also where a histogram's keys are kept with a function over time:
+// other sets are made from them.
+func TestSetsKeepTrees(t *testing.T) {
+	text := `nth_percentile_bucket(sum(sum_sample(x, "1min", "10s")) by (label(le), label(kind)), 95) by (label(kind))`
+	for _, text := range []string{text, `nth_percentile_bucket(sum_sample(x, "1min", "10s"), 95) by (label(kind))`} {
+		d := definition(t, "m", text)
+		for range 2 {
+			set := Language{}.NewSet([]*Definition{d}, groupCatalog(), "derived")
+			require.Nil(t, set.Metrics()[0].Err)
+			require.Equal(t, text, d.Expr.String())
+		}
+	}
+}
