@@ -28,8 +28,31 @@ type recorder struct {
 	withErrors    bool                // definitions may have errors
 	own           []served.Definition // those that are recorded
 	recording     unittest.Recording
-	seenInstances map[pdu.InDom]map[pdu.Inst]bool // instances that have had values
-	first         time.Time                       // of the first sample
+	seenInstances map[pdu.InDom]*seen // instances that have had values
+	first         time.Time           // of the first sample
+}
+
+// seen has the instances of a domain that have had values, with their names at that time: one that has gone has no
+// name at the end. A name that went to another number is that number's.
+type seen struct {
+	names   map[pdu.Inst]string // "": not known
+	numbers map[string]pdu.Inst
+}
+
+// add adds a value of an instance. Without a name, it has the one before.
+func (s *seen) add(id pdu.Inst, name string) {
+	if name == "" {
+		name = s.names[id]
+	}
+	s.names[id], s.numbers[name] = name, id
+}
+
+// name returns the name of an instance in the test.
+func (s *seen) name(id pdu.Inst) string {
+	if name := s.names[id]; name != "" && s.numbers[name] == id {
+		return name
+	}
+	return fmt.Sprintf("instance %d", id)
 }
 
 // record prints a test that expects the present values of the definitions. Definitions of the agent's files that they
@@ -208,10 +231,11 @@ func (r *recorder) addSample(time.Time) error {
 			v.Insts = derived.NewInstSet(slices.Clone(v.Insts.IDs()))
 		}
 		if d != pdu.NoInDom && r.seenInstances[d] == nil {
-			r.seenInstances[d] = map[pdu.Inst]bool{}
+			r.seenInstances[d] = &seen{map[pdu.Inst]string{}, map[string]pdu.Inst{}}
 		}
 		for _, id := range v.Insts.IDs() {
-			r.seenInstances[d][id] = true
+			name, _ := r.session.InstanceName(d, id)
+			r.seenInstances[d].add(id, name)
 		}
 		return &v
 	}
@@ -240,12 +264,9 @@ func (r *recorder) addInstances() {
 	for _, d := range slices.Sorted(maps.Keys(r.seenInstances)) {
 		_, groups := r.session.Set().GroupDomains()[d]
 		domain := unittest.RecordedInDom{InDom: d, Groups: groups, Labels: r.session.Labels(d)}
-		for _, id := range slices.Sorted(maps.Keys(r.seenInstances[d])) {
-			name, ok := r.session.InstanceName(d, id)
-			if !ok {
-				name = fmt.Sprintf("instance %d", id) // its name is not known any more
-			}
-			domain.Instances = append(domain.Instances, pdu.Instance{ID: id, Name: name})
+		seen := r.seenInstances[d]
+		for _, id := range slices.Sorted(maps.Keys(seen.names)) {
+			domain.Instances = append(domain.Instances, pdu.Instance{ID: id, Name: seen.name(id)})
 		}
 		r.recording.InDoms = append(r.recording.InDoms, domain)
 	}

@@ -27,7 +27,7 @@ import (
 // be used.
 func (r *run) test(ctx context.Context, args []string) int {
 	t := &testResults{run: r, tested: map[string]map[string]bool{}, printed: map[string]bool{}}
-	recorded := &recorder{run: r, seenInstances: map[pdu.InDom]map[pdu.Inst]bool{}}
+	recorded := &recorder{run: r, seenInstances: map[pdu.InDom]*seen{}}
 	r.flags.BoolVarP(&t.verbose, "verbose", "v", false, "also name the tests that pass")
 	r.flags.Func("run", "run only the tests whose titles match `PATTERN`, a regular expression",
 		func(arg string) (err error) {
