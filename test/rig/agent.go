@@ -61,6 +61,7 @@ func Metrics() []Metric {
 			func(at uint64) uint64 { return math.Float64bits(float64(Slope(at))) })),
 		typed(pdu.TypeU32, metric("words", pdu.SemInstant, all, pdu.Units{},
 			func(_ uint64, inst pdu.Inst) uint64 { return uint64(inst) })),
+		singular("aside", pdu.SemCounter, count, func(at uint64) uint64 { return at }), // nanos once more
 	}
 }
 

@@ -49,6 +49,7 @@ type Plan struct {
 	Readers      int           // clients of the definitions that are edited
 	Tools        int           // of each: pminfo, pmval, pmrep, pmlogger
 	Flood        time.Duration // between two fetches of the client that floods
+	LookUps      int           // connections that look up and never fetch
 
 	Edit     time.Duration // pause between two edits
 	Kills    int           // of wave, which pmcd starts again by itself; 61 s apart at least
@@ -72,7 +73,7 @@ const Least = 2 * time.Minute
 func Full(length time.Duration) Plan {
 	return Plan{
 		Length: length, Interval: max(time.Second, length/60), Definitions: 1943,
-		Periodic: 15, Irregular: 8, Reconnecting: 6, Wide: 2, Readers: 6, Tools: 3, Flood: 10 * time.Millisecond,
+		Periodic: 15, Irregular: 8, Reconnecting: 6, Wide: 2, Readers: 6, Tools: 3, Flood: 10 * time.Millisecond, LookUps: 200,
 		Edit: time.Second, Kills: max(1, int(float64(length)*(watchUntil-watchFrom)/float64(65*time.Second))-1),
 		Hangups: 5, Restarts: 4, Liars: 2, Lie: 5 * time.Second,
 		Ages: min(time.Minute, length/10),
@@ -84,7 +85,7 @@ func Full(length time.Duration) Plan {
 func Short() Plan {
 	return Plan{
 		Length: 10 * time.Second, Interval: time.Second, Definitions: 150,
-		Periodic: 4, Irregular: 2, Reconnecting: 2, Wide: 1, Readers: 2, Tools: 1, Flood: time.Millisecond,
+		Periodic: 4, Irregular: 2, Reconnecting: 2, Wide: 1, Readers: 2, Tools: 1, Flood: time.Millisecond, LookUps: 20,
 		Edit: 200 * time.Millisecond, Kills: 1, Hangups: 1, Restarts: 1, Liars: 2, Lie: time.Second, Ages: 2 * time.Second,
 		Warm: time.Second, Connections: 40, Reconnects: 100, MemoryReturn: 6 * time.Second,
 	}
@@ -94,7 +95,7 @@ func Short() Plan {
 func Lies() Plan {
 	return Plan{
 		Length: time.Minute, Interval: 10 * time.Second, Definitions: 3 * len(forms()),
-		Periodic: 3, Irregular: 1, Reconnecting: 1, Wide: 1, Readers: 1, Tools: 1, Flood: 5 * time.Millisecond,
+		Periodic: 3, Irregular: 1, Reconnecting: 1, Wide: 1, Readers: 1, Tools: 1, Flood: 5 * time.Millisecond, LookUps: 20,
 		Edit: time.Second, Liars: 2, Lie: time.Second, Ages: time.Second,
 	}
 }
@@ -113,6 +114,7 @@ type run struct {
 	lies    lies
 
 	deceptions *tally        // of the client of stuck
+	late       rig.Durations // ages of the samples of clients that come while another one floods
 	clients    atomic.Uint64 // that have a source of random numbers
 
 	autoRestarts    int           // automatic restarts of agents by this pmcd
@@ -389,6 +391,7 @@ func (r *run) runAll(ctx context.Context) error {
 	for i := range r.options.Plan.Liars {
 		running.Go(func() { r.lie(ctx, liarOf(i)) })
 	}
+	running.Go(func() { r.late = r.newcomers(ctx) })
 	running.Go(func() { r.deceived().run(ctx) })
 	r.watch(ctx)
 	running.Wait()
@@ -436,7 +439,8 @@ func (r *run) everyClient() (all []func(context.Context)) {
 		}
 		all = append(all, c.run)
 	}
-	return append(all, (&flood{shared: r.shared, rand: r.random(), pace: rig.Every(p.Flood)}).run)
+	return append(all, (&flood{shared: r.shared, rand: r.random(), interval: p.Flood}).run,
+		(&lookUps{shared: r.shared, connections: p.LookUps}).run)
 }
 
 // watch prints a line at each interval until ctx ends.

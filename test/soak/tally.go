@@ -41,6 +41,7 @@ type tally struct {
 	stillWindows, shownWindows, recordedWindows atomic.Int64
 
 	floods   atomic.Int64 // fetches of the client that floods
+	lookUps  atomic.Int64 // of connections that never fetch
 	liesTold atomic.Int64
 	lying    atomic.Int64 // number of agents that lie now
 	misled   atomic.Int64 // wrong values while an agent lies

@@ -48,6 +48,7 @@ func tracks() []track {
 		{name: sinceLastFetchTrack, operands: "wave.nanos", sinceLastFetch: true, when: nanos},
 		{name: "window", operands: "wave.nanos", span: "5s", when: nanos},
 		{name: "held", operands: "wave.burst", span: "5s", when: inPhase},
+		{name: "aside", operands: "wave.aside", when: nanos}, // for newcomers alone
 	}
 }
 

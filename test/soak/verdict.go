@@ -17,6 +17,10 @@ const (
 	// machineStopped is the least delay of a sleeper that explains samples too old to be served: they may be 1 s old.
 	machineStopped = 250 * time.Millisecond
 
+	// maxLate limits how old most samples of a client are that comes while another one floods the daemon. Without a
+	// sample of its own it has that of the fetch before, which is 2 s old.
+	maxLate = 500 * time.Millisecond
+
 	// maxGrowth is the share by which memory may grow from the first third of the time to the last one.
 	maxGrowth = 0.05
 
@@ -44,6 +48,9 @@ func (r *run) rows(before, after figures, records int) []rig.Row {
 		rig.Equal("pmcd restarted", r.disturbances.count(pmcdGone), p.Restarts),
 		r.lies.row(t.liesTold.Load(), p),
 		rig.Some("fetches of a client that floods", t.floods.Load()),
+		rig.Some("look-ups of connections that never fetch", t.lookUps.Load()),
+		rig.Times("age of the sample: clients that come while another one fetches 4,000 lists each 4 s", r.late,
+			rig.Limit{Q: 0.5, Most: maxLate}),
 		rig.Equal("others' values wrong or missing while agents lie", t.misled.Load()+misled, 0),
 		none("wrong values", wrongValue),
 		{
