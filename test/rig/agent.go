@@ -26,8 +26,11 @@ type Metric struct {
 
 // Serials of the agent's instance domains.
 const (
-	memberSerial = 0
-	burstSerial  = 1 // its instances come and go
+	memberSerial    = 0
+	burstSerial     = 1 // its instances come and go
+	histogramSerial = 2 // its instances are buckets
+	unreadySerial   = 3 // likewise; they get other names, and at times their labels are refused
+	swappedSerial   = 4 // its instances exchange their numbers
 )
 
 // Members is the number of instances of the domain that never changes.
@@ -61,6 +64,10 @@ func Metrics() []Metric {
 			func(at uint64) uint64 { return math.Float64bits(float64(Slope(at))) })),
 		typed(pdu.TypeU32, metric("words", pdu.SemInstant, all, pdu.Units{},
 			func(_ uint64, inst pdu.Inst) uint64 { return uint64(inst) })),
+		metric("histogram", pdu.SemCounter, pdu.NewInDom(0, histogramSerial), count, Bucket),
+		metric("unready", pdu.SemInstant, pdu.NewInDom(0, unreadySerial), pdu.Units{}, Unready),
+		metric("swapped", pdu.SemInstant, pdu.NewInDom(0, swappedSerial), pdu.Units{}, Swapped),
+		metric("unswapped", pdu.SemInstant, all, pdu.Units{}, Swapped),                 // the same values below names that stay
 		singular("aside", pdu.SemCounter, count, func(at uint64) uint64 { return at }), // nanos once more
 	}
 }
@@ -92,12 +99,72 @@ func BurstMembers(at uint64) []pdu.Inst {
 	return append(instancesFrom(0, 1), instancesFrom(1+era%4, 2+era%5)...)
 }
 
+// AllBuckets returns the buckets.
+func AllBuckets(uint64) []pdu.Inst { return instancesFrom(0, uint64(len(Bounds()))) }
+
 func instancesFrom(first, n uint64) []pdu.Inst {
 	insts := make([]pdu.Inst, n)
 	for i := range insts {
 		insts[i] = pdu.Inst(first) + pdu.Inst(i)
 	}
 	return insts
+}
+
+// Bounds returns the bounds of the buckets of histogram and unready, as the label le has them.
+func Bounds() []string { return []string{"0.5", "1", "2", "+Inf"} }
+
+// TickOf returns the number of the second of a sample that was taken at most a quarter of a second before it, and less
+// than three quarters after it.
+func TickOf(at uint64) uint64 { return (at + 250e6) / 1e9 }
+
+// BucketLife is the number of ticks after which histogram begins at 0 again.
+const BucketLife = 15
+
+// BucketGrowth returns what a bucket of histogram has counted more at a tick than at the one before. At the first
+// tick of a life it has counted as much since 0.
+func BucketGrowth(tick uint64, inst pdu.Inst) uint64 {
+	if tick/BucketLife%2 == 1 {
+		return 300 // all of it is in the first bucket
+	}
+	return []uint64{10, 5400, 5400, 5400}[inst]
+}
+
+// Bucket returns what a bucket of histogram has counted, with those below it. It grows between ticks. At every other reset the first bucket has more than
+// before, and the others have less.
+func Bucket(at uint64, inst pdu.Inst) uint64 {
+	tick := TickOf(at)
+	return BucketGrowth(tick, inst) * (tick%BucketLife + 1)
+}
+
+// Unready returns a cumulative bucket.
+func Unready(at uint64, inst pdu.Inst) uint64 { return Phase(at) + PhaseLength/5*uint64(inst) }
+
+// Times of unready: its instances get other names after each RenameTime, and with every other one the agent refuses
+// labels for RefusedTime.
+const (
+	RenameTime  = 30 * time.Second
+	RefusedTime = 13 * time.Second
+)
+
+// Refuses reports whether the agent refuses the labels of unready at any time from one until another.
+func Refuses(from, until uint64) bool {
+	cycle := uint64(2 * RenameTime)
+	return from%cycle < uint64(RefusedTime) || from/cycle != until/cycle
+}
+
+// SwapTime is the time between two exchanges of the numbers of swapped.
+const SwapTime = 45 * time.Second
+
+// Swaps returns the number of exchanges before a time. They are between ticks.
+func Swaps(at uint64) uint64 { return (at + 250e6) / uint64(SwapTime) }
+
+// SwapNumber returns the number that an instance has at a time, by the number in its name.
+func SwapNumber(at, name uint64) pdu.Inst { return pdu.Inst((name + Swaps(at)) % Members) }
+
+// Swapped returns the value of a number: what its instance always has, 100 for the first and 100 more for each
+// other. So a number has 100 less after each exchange, or the most of all after the least.
+func Swapped(at uint64, inst pdu.Inst) uint64 {
+	return 100 * (1 + (uint64(inst)+Members-Swaps(at)%Members)%Members)
 }
 
 // agentWord is the first argument of a process that is the agent.
@@ -230,17 +297,49 @@ func (a *agent) Desc(_ pmda.Client, id pdu.PMID) (pdu.Desc, error) {
 
 // Instances implements pmda.Agent. It also names past instances: clients ask for names after the values.
 func (a *agent) Instances(_ pmda.Client, d pdu.InDom) ([]pdu.Instance, error) {
-	n := Members
+	at := uint64(time.Now().UnixNano())
+	named := func(n int, name func(inst int) string) (all []pdu.Instance) {
+		for inst := range n {
+			all = append(all, pdu.Instance{ID: pdu.Inst(inst), Name: name(inst)})
+		}
+		return all
+	}
+	member := func(inst int) string { return fmt.Sprintf("m%d", inst) }
 	switch d.Serial() {
 	case memberSerial:
+		return named(Members, member), nil
 	case burstSerial:
-		n = 10
-	default:
-		return nil, pdu.ErrInDom
+		return named(10, member), nil
+	case histogramSerial:
+		return named(len(Bounds()), member), nil
+	case unreadySerial: // each name is also a bound, and a wrong one
+		return named(len(Bounds()), func(inst int) string { return fmt.Sprint(10*(inst+1) + int(at/uint64(RenameTime)%2)) }), nil
+	case swappedSerial:
+		all := make([]pdu.Instance, Members)
+		for name := range uint64(Members) {
+			inst := SwapNumber(at, name)
+			all[inst] = pdu.Instance{ID: inst, Name: fmt.Sprintf("s%d", name)}
+		}
+		return all, nil
 	}
-	all := make([]pdu.Instance, n)
-	for i := range all {
-		all[i] = pdu.Instance{ID: pdu.Inst(i), Name: fmt.Sprintf("m%d", i)}
+	return nil, pdu.ErrInDom
+}
+
+// Labels implements pmda.Labeler: buckets have their bounds.
+func (a *agent) Labels(_ pmda.Client, ident uint32, t pdu.LabelType, _ *pdu.Profile) (all []pdu.LabelSet, err error) {
+	serial, at := pdu.InDom(ident).Serial(), uint64(time.Now().UnixNano())
+	switch {
+	case t != pdu.LabelInstances || serial != histogramSerial && serial != unreadySerial:
+		return nil, nil
+	case serial == unreadySerial && Refuses(at, at):
+		return nil, pdu.ErrAgain
+	}
+	for inst, bound := range Bounds() {
+		set, err := pdu.NewLabelSet(pdu.Inst(inst), t, map[string]any{"le": bound})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, set)
 	}
 	return all, nil
 }
@@ -261,8 +360,11 @@ func (a *agent) Fetch(req *pmda.FetchRequest, out *pdu.ResultWriter) error {
 			continue
 		}
 		list := AllMembers
-		if d.InDom.Serial() == burstSerial {
+		switch d.InDom.Serial() {
+		case burstSerial:
 			list = BurstMembers
+		case histogramSerial, unreadySerial:
+			list = AllBuckets
 		}
 		var insts []pdu.Inst
 		var bits []uint64

@@ -17,14 +17,19 @@
 // delta and rate of the same fetch, and the divisor in seconds. Steps must join without a gap: a step begins where
 // the one of the fetch before ended. Such a set of metrics is a track.
 //
+// Values of a histogram that is reset change between ticks, so it does not matter when within its time a tick is sampled.
+// Names and labels of instances are those of a time within the last 20 s, as docs/freshness.md says: a value may belong to
+// any of these.
+//
 // The values do not depend on the process that computes them, so they stay right when wave is killed and started
 // again: counters go on, and the next step begins where the last one ended.
 //
 // # Rules
 //
 // A value that is served must be right at any time: otherwise it is a wrong value. No value is allowed during a
-// disturbance, and for [Grace] after it. At any other time it is a missing value. The definitions under random edits
-// are those of package reloadtest, which has its own rules.
+// disturbance, for [Grace] after it, and while the model knows that a label is refused, a name is not known or a tick is a
+// gap. At any other time it is a missing value. The definitions under random edits are those of package reloadtest, which
+// has its own rules.
 //
 // The program that calls [Run] calls [rig.Helper] before anything else.
 package soak

@@ -108,8 +108,25 @@ func (j *judge) checkMetric(c *selection, set *pdu.ValueSet, m moment, ok, excus
 		}
 	case ok && x.form.historic && (m.before == 0 || m.repeated):
 	default:
+		if unsure := ok && x.form.unsure != nil && x.form.unsure(m); unsure {
+			j.tally.unsure.Add(1)
+			return
+		}
 		j.reportMissing(excused, "%s at %d since %d: no value of %s: %v", j.client, m.at, m.before, x.name, set.Code)
 	}
+}
+
+// Names and labels of instances are known within namesKnown of a change, as docs/freshness.md says, and after a
+// disturbance in that time at the next change at the latest.
+const namesKnown = 20*time.Second + Grace
+
+// lookUpTime returns how old the names and labels may be that a sample is evaluated with.
+func (j *judge) lookUpTime(at uint64, answered time.Time) time.Duration {
+	begin := time.Unix(0, int64(at)).Add(-namesKnown)
+	if j.disturbances.overlap(begin, answered, agentGone, pmcdGone, pmcdSIGHUP) {
+		return rig.SwapTime
+	}
+	return namesKnown
 }
 
 func (j *judge) reportMissing(excused bool, format string, args ...any) {
@@ -133,13 +150,14 @@ func (j *judge) checkTrack(t *track, sampled rig.Fetched, excused bool) (m momen
 	}
 	p.fetchedAt = answered
 	at, ok := sampled.Bits(0)
-	p.mayLack = !ok && (t.sinceLastFetch && j.maybeTooEarly(p, answered) || t.ticks() && j.maybeGaps(answered))
+	p.mayLack = !ok && ((t.sinceLastFetch || t.counted) && j.maybeTooEarly(p, answered) || t.ticks() && j.maybeGaps(answered))
 	if !ok {
 		p.nextStart, p.lastEmpty = 0, true
 		j.reportMissing(excused || p.mayLack, "%s: no value of %s: %v", j.client, t.metric(atRole), sets[0].Code)
 		return m, false
 	}
 	m.at = t.when(at, uint64(answered.UnixNano()))
+	m.answered, m.known = uint64(answered.UnixNano()), m.at-uint64(j.lookUpTime(m.at, answered))
 	known, repeated := p.last.at != 0, m.at == p.last.at
 	switch age := answered.Sub(time.Unix(0, int64(m.at))); {
 	case m.at < p.last.at:
@@ -195,10 +213,6 @@ func (j *judge) checkStep(t *track, p *trackState, m *moment, step, pace float64
 	p.nextStart = m.at
 }
 
-// mostSpan limits the time from the first tick of a window to the last one: that is one interval less than there are
-// ticks, and each tick is late by half an interval at most.
-const mostSpan = 5 * time.Second
-
 // mostRounding limits the difference of two times of the same tick, in ns: pmrep prints gauges as a DOUBLE.
 const mostRounding = 1000
 
@@ -208,14 +222,23 @@ func (j *judge) checkTicks(t *track, p *trackState, m *moment, sampled rig.Fetch
 	if v, ok := sampled.Bits(1); ok {
 		m.first = t.when(v, m.at)
 	}
-	if m.first > m.at || t.span != "" && m.at-m.first > uint64(mostSpan) {
+	// The time from the first tick to the last one is one interval less than there are ticks, and each tick is late by
+	// half an interval at most.
+	if span, err := time.ParseDuration(t.span); m.first > m.at || err == nil && m.at-m.first > uint64(span) {
 		j.tally.addProblem(wrongValue, "%s at %d: the first tick of %s is that of %d", j.client, m.at, t.name, m.first)
 	}
-	if !t.sinceLastFetch {
+	if !t.sinceLastFetch && !t.counted {
 		return
 	}
 	bits, counted := sampled.Bits(2)
 	ticks, _ := sampled.Bits(3)
+	if t.counted {
+		late, told := sampled.Bits(4)
+		m.before = m.at - uint64(math.Float64frombits(bits))
+		m.whole = counted && told && ticks == rig.TickOf(m.at)-rig.TickOf(m.before) && !isLate(m.before) &&
+			math.Float64frombits(late) <= mostDistance
+		return
+	}
 	switch {
 	case m.at == p.last.at:
 		m.before, m.whole, m.repeated = p.last.before, p.last.whole, true
@@ -229,7 +252,7 @@ func (j *judge) checkTicks(t *track, p *trackState, m *moment, sampled rig.Fetch
 	case counted:
 		m.before = m.at - uint64(math.Float64frombits(bits))
 	}
-	all, late := tickOf(m.at)-tickOf(m.first)+1, isLate(m.at) || isLate(m.first)
+	all, late := rig.TickOf(m.at)-rig.TickOf(m.first)+1, isLate(m.at) || isLate(m.first)
 	if m.whole = ticks == all && !late; !late && (ticks > all || ticks < min(2, all)) {
 		j.tally.addProblem(wrongValue, "%s at %d: %s has %d ticks since %d", j.client, m.at, t.name, ticks, m.first)
 	}

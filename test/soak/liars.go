@@ -3,6 +3,7 @@ package soak
 import (
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -77,6 +78,44 @@ func (r *run) deceived() *client {
 		shared: &shared{pmcd: r.pmcd, model: r.model, tally: r.deceptions, disturbances: r.disturbances},
 		name:   "client of " + stuckName, list: windowsOf(stuckName), pace: rig.Every(time.Second),
 	}
+}
+
+// faultOf returns the name of the definition that does as a fault of earlier versions.
+func (f *form) faultOf() string { return "faulty." + f.name }
+
+// faults returns the forms that have one.
+func faults() []form {
+	return slices.DeleteFunc(forms(), func(f form) bool { return f.fault == "" })
+}
+
+// faultDefinitions returns the definitions of these.
+func faultDefinitions() string {
+	var all strings.Builder
+	for _, f := range faults() {
+		fmt.Fprintf(&all, "%s = %s\n", f.faultOf(), f.fault)
+	}
+	return all.String()
+}
+
+// clientsOfFaults returns a client of each of these, with a tally of its own. Each finds its definition wrong, as all clients
+// would find the definitions of that form wrong if the fault came back.
+func (r *run) clientsOfFaults() (all []*client) {
+	for _, f := range faults() {
+		t := trackOf(f.track)
+		list := []selection{{name: plainName}}
+		for _, role := range t.roles() {
+			list = append(list, selection{name: t.metric(role), track: t, role: role})
+		}
+		all = append(all, &client{
+			shared: &shared{
+				pmcd: r.pmcd, model: r.model, tally: &tally{begin: time.Now(), log: io.Discard}, disturbances: r.disturbances,
+				lying: r.lying,
+			},
+			name: "client of " + f.faultOf(), pace: rig.Every(time.Second),
+			list: append(list, selection{name: "derived." + f.faultOf(), metric: &metric{name: "derived." + f.faultOf(), form: &f, k: 1}}),
+		})
+	}
+	return all
 }
 
 // everyRandom is the number of lies of which one changes random words.

@@ -17,7 +17,11 @@ type moment struct {
 	before   uint64  // of the sample before, likewise; 0: there is none
 	interval float64 // divisor of rates, in s
 	first    uint64  // of windows: the first tick; at is the last one
-	whole    bool    // of windows: no tick from first to at is a gap
+	whole    bool    // of windows: no tick from first to at is a gap; of those with before, since then
+
+	// Names and labels of instances are those of a time from known until answered.
+	known, answered uint64
+	names           uint64 // a time whose names they may be
 
 	// There is no newer sample than at the fetch before: rates are the same, and deltas have no value.
 	repeated bool
@@ -32,14 +36,18 @@ type cell struct {
 // form is a kind of definition. Definitions of a form differ in one number.
 type form struct {
 	name     string
-	text     string // with %d for the number
-	track    string // that has the same operands
-	float    bool   // its values are FLOAT, exact to 24 bits
-	historic bool   // it needs a sample before
-	lasting  bool   // likewise; its values stay while there is no newer sample
-	sums     bool   // it is a sum: 0 of no values, once there were two samples
-	whole    bool   // its value is known if no tick is a gap
-	cells    func(m moment, k float64) []cell
+	text     string                           // with %d for the number
+	track    string                           // that has the same operands
+	float    bool                             // its values are FLOAT, exact to 24 bits
+	historic bool                             // it needs a sample before
+	lasting  bool                             // likewise; its values stay while there is no newer sample
+	sums     bool                             // it is a sum: 0 of no values, once there were two samples
+	whole    bool                             // its value is known if no tick is a gap
+	named    bool                             // its value depends on the names of instances
+	cells    func(m moment, k float64) []cell // NaN: any value
+
+	unsure func(m moment) bool // values may be missing; nil: never
+	fault  string              // a definition that does as a fault of earlier versions; "": none
 }
 
 func forms() []form {
@@ -175,8 +183,113 @@ func forms() []form {
 			}),
 		},
 		{name: "held", track: "held", text: `last_sample(wave.burst, "5s") * %d`, cells: each(rig.BurstMembers, rig.Member)},
+		{
+			name: "reset", track: "histogram", whole: true, cells: counted(false), unsure: gaps,
+			text:  `share_bucket(sum_sample(0 * delta(wave.nanos) + delta(wave.histogram), "10s"), 0.5) * %d`,
+			fault: eachForItself(`sum_sample(delta(wave.histogram), "10s")`),
+		},
+		{
+			name: "paced", track: "histogram", whole: true, cells: counted(true), unsure: gaps,
+			text:  `share_bucket(avg_sample(0 * rate(wave.nanos) + rate(wave.histogram), "10s"), 0.5) * %d`,
+			fault: eachForItself(`avg_sample(rate(wave.histogram), "10s")`),
+		},
+		{
+			name: "unready", track: "unready", text: "nth_percentile_bucket(wave.unready, 50) * %d", unsure: refused,
+			cells: single(func(m moment, k float64) float64 {
+				rank, low, below := float64(rig.Unready(m.at, 3))/2, 0.0, 0.0
+				for inst, high := range []float64{0.5, 1, 2} {
+					count := float64(rig.Unready(m.at, pdu.Inst(inst)))
+					if rank <= count {
+						return (low + (high-low)*(rank-below)/(count-below)) * k
+					}
+					low, below = high, count
+				}
+				return low * k
+			}),
+			fault: "nth_percentile_bucket(sum(wave.unready) by (/(.*)/), 50)", // the bounds are the names
+		},
+		{
+			name: "named", track: "named", named: true, text: "(0 * instant(wave.nanos) + wave.swapped[s1]) * %d",
+			cells: func(m moment, k float64) []cell {
+				inst := rig.SwapNumber(m.names, 1)
+				return []cell{{inst, float64(rig.Swapped(m.at, inst)) * k}}
+			},
+			unsure: renamed, fault: "0 * instant(wave.nanos) + wave.unswapped[m1]",
+		},
+		{
+			name: "highest", track: "swapped", named: true, text: "max_sample(" + swappedAtTick + `, "30s") * %d`,
+			cells:  swapped(func(now, was uint64) uint64 { return max(now, was) }),
+			unsure: renamed, fault: `max_sample(wave.unswapped, "30s")`,
+		},
+		{
+			name: "alarm", track: "swapped", named: true, text: "(latch(" + swappedAtTick + " > 750, " + swappedAtTick +
+				" < 150) + 0 * last_sample(" + swappedAtTick + `, "5s")) * %d`, unsure: renamed,
+			cells: swapped(func(now, was uint64) uint64 {
+				if now > 750 || was > 750 && now >= 150 {
+					return 1
+				}
+				return 0
+			}),
+			fault: "latch(wave.unswapped > 750, wave.unswapped < 150)",
+		},
 	}
 }
+
+// swappedAtTick has the operands of the track. Other functions may have another newest tick: that of the track may be a
+// gap, and theirs not.
+const swappedAtTick = "(0 * instant(wave.nanos) + wave.swapped)"
+
+// counted returns the share of the first bucket of histogram. The histogram has no value at the first tick of a life.
+// evenly is for means of rates, which depend on when ticks were late: only those of one life are known.
+func counted(evenly bool) func(moment, float64) []cell {
+	return func(m moment, k float64) []cell {
+		var first, all float64
+		lives := map[uint64]bool{}
+		for tick := rig.TickOf(m.before) + 1; tick <= rig.TickOf(m.at); tick++ {
+			if tick%rig.BucketLife != 0 {
+				lives[tick/rig.BucketLife] = true
+				first, all = first+float64(rig.BucketGrowth(tick, 0)), all+float64(rig.BucketGrowth(tick, 3))
+			}
+		}
+		switch {
+		case len(lives) == 0:
+			return nil
+		case evenly && len(lives) > 1:
+			return []cell{{pdu.NoInst, math.NaN()}}
+		}
+		return []cell{{pdu.NoInst, first / all * k}}
+	}
+}
+
+// eachForItself is the share of the first bucket, if a bucket counts without the others.
+func eachForItself(x string) string {
+	return "sum(matchinst(/m0/, " + x + ")) / sum(matchinst(/m3/, " + x + "))"
+}
+
+// swapped returns a result for each instance of swapped, of its value and that of its number before, which is the same
+// if its name has been known since.
+func swapped(result func(now, was uint64) uint64) func(moment, float64) []cell {
+	return func(m moment, k float64) (all []cell) {
+		for _, inst := range rig.AllMembers(m.at) {
+			now := rig.Swapped(m.at, inst)
+			was := now
+			if rig.Swaps(m.names) < rig.Swaps(m.at) {
+				was = rig.Swapped(m.at-uint64(rig.SwapTime), inst)
+			}
+			all = append(all, cell{inst, float64(result(now, was)) * k})
+		}
+		return all
+	}
+}
+
+// gaps reports whether a tick of the window may be one.
+func gaps(m moment) bool { return !m.whole || len(counted(false)(m, 1)) == 0 }
+
+// refused reports whether labels may be unknown because the agent has refused them.
+func refused(m moment) bool { return rig.Refuses(m.known, m.answered) }
+
+// renamed reports whether names may be those before an exchange, or a sample older than the names.
+func renamed(m moment) bool { return rig.Swaps(m.known) != rig.Swaps(m.answered) }
 
 // evenSecond is below 0.5 in every other second.
 const evenSecond = "instant(wave.nanos) / 2000000000 - floor(instant(wave.nanos) / 2000000000)"
@@ -186,8 +299,8 @@ func spanned(m moment, k float64) float64 { return float64(m.at-m.first) * k }
 
 // peak returns the greatest of the numbers of all ticks from the first to the last one, modulo 8.
 func peak(m moment, k float64) float64 {
-	last, most := tickOf(m.at), uint64(0)
-	for tick := max(tickOf(m.first), last-7); tick <= last; tick++ {
+	last, most := rig.TickOf(m.at), uint64(0)
+	for tick := max(rig.TickOf(m.first), last-7); tick <= last; tick++ {
 		most = max(most, tick%8)
 	}
 	return float64(most) * k
@@ -294,8 +407,22 @@ func (x *metric) problem(at moment, t pdu.Type, values []pdu.Value) string {
 	if x.form.whole && !at.whole {
 		return ""
 	}
+	if !x.form.named {
+		return x.difference(at, t, values)
+	}
+	problem := ""
+	for _, at.names = range []uint64{at.known, at.answered, at.at} {
+		if problem = x.difference(at, t, values); problem == "" {
+			break
+		}
+	}
+	return problem
+}
+
+// difference returns the difference between the values of a metric and those that it must have; "": none.
+func (x *metric) difference(at moment, t pdu.Type, values []pdu.Value) string {
 	want := x.form.cells(at, float64(x.k))
-	if len(want) != len(values) {
+	if unsure := x.form.unsure != nil && x.form.unsure(at); len(want) < len(values) || len(want) > len(values) && !unsure {
 		return fmt.Sprintf("%d values, want %d", len(values), len(want))
 	}
 	for i := range values {
@@ -303,6 +430,9 @@ func (x *metric) problem(at moment, t pdu.Type, values []pdu.Value) string {
 		j := slices.IndexFunc(want, func(c cell) bool { return c.inst == v.Inst })
 		if j < 0 {
 			return fmt.Sprintf("instance %d is not there at that time", v.Inst)
+		}
+		if math.IsNaN(want[j].value) {
+			continue
 		}
 		if got := v.TypeOr(t).Float64(v.Bits); !equal(got, want[j].value, x.form.float) {
 			return fmt.Sprintf("instance %d: %v, want %v", v.Inst, got, want[j].value)

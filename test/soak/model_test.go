@@ -1,8 +1,8 @@
 package soak
 
 import (
+	"regexp"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -24,8 +24,9 @@ func valuesOf(cells []cell) []pdu.Value {
 // Each form refuses what an agent could do wrong.
 func TestModelRefusesWrongValues(t *testing.T) {
 	at := moment{
-		at: 1_700_000_004_123_456_000, before: 1_700_000_003_000_000_000, interval: 1.1234,
-		first: 1_700_000_002_003_000_000, whole: true,
+		at: 1_700_000_034_123_456_000, before: 1_700_000_033_000_000_000, interval: 1.1234,
+		first: 1_700_000_032_003_000_000, whole: true,
+		known: 1_700_000_012_123_456_000, answered: 1_700_000_034_124_000_000, names: 1_700_000_034_123_456_000,
 	}
 	m := newModel(len(forms()))
 	for _, x := range m.metrics {
@@ -35,7 +36,7 @@ func TestModelRefusesWrongValues(t *testing.T) {
 			assert.Empty(t, x.problem(at, pdu.TypeDouble, valuesOf(right)))
 
 			assert.Contains(t, x.problem(at, pdu.TypeDouble, nil), "0 values")
-			other := x.form.cells(moment{at: at.at + 7_123_000_000, before: at.before + 1_000_000, interval: at.interval},
+			other := x.form.cells(moment{at: at.at + 47_123_000_000, before: at.before + 1_000_000, interval: at.interval},
 				float64(x.k))
 			assert.NotEmpty(t, x.problem(at, pdu.TypeDouble, valuesOf(other)), "values of another moment")
 			shifted := valuesOf(right)
@@ -50,10 +51,41 @@ func TestModelRefusesWrongValues(t *testing.T) {
 	}
 }
 
+// Names are those of the last 20 s and a grace: until then values may belong to the names before an exchange, and
+// values that are missing have a cause. Afterwards what belongs to the other name is wrong. A value of neither is wrong
+// at any time.
+func TestModelKnowsWhenNamesAreKnown(t *testing.T) {
+	const life = uint64(rig.SwapTime)
+	j := &judge{shared: &shared{disturbances: &disturbances{}}}
+	for _, f := range forms() {
+		if !f.named {
+			continue
+		}
+		x := metric{name: f.name, form: &f, k: 1}
+		problem := func(after time.Duration, spoil func(*[]cell)) string {
+			at := 40_000_000*life - 250e6 + uint64(after)
+			m := moment{at: at, answered: at, known: at - uint64(j.lookUpTime(at, time.Unix(0, int64(at))))}
+			m.names = 40_000_000*life - 250e6 - 1
+			values := f.cells(m, 1)
+			spoil(&values)
+			return x.problem(m, pdu.TypeDouble, valuesOf(values))
+		}
+		keep := func(*[]cell) {}
+		assert.Empty(t, problem(21*time.Second, keep), f.name)
+		assert.NotEmpty(t, problem(23*time.Second, keep), f.name)
+		assert.Empty(t, problem(21*time.Second, func(all *[]cell) { *all = (*all)[1:] }), f.name)
+		assert.NotEmpty(t, problem(23*time.Second, func(all *[]cell) { *all = (*all)[1:] }), f.name)
+		assert.NotEmpty(t, problem(time.Second, func(all *[]cell) { (*all)[0].value += 100 }), f.name)
+	}
+	now := time.Now()
+	j.disturbances.begin(agentGone)
+	assert.Equal(t, rig.SwapTime, j.lookUpTime(uint64(now.UnixNano()), now.Add(time.Second)), "its agent was gone")
+}
+
 // operandOf returns the value of the operand of a track.
 func operandOf(t *testing.T, track *track) func(at uint64, inst pdu.Inst) uint64 {
 	t.Helper()
-	name, _, _ := strings.Cut(strings.TrimPrefix(track.operands, "wave."), " ")
+	name := regexp.MustCompile(`wave\.(\w+)`).FindStringSubmatch(track.operands)[1]
 	all := rig.Metrics()
 	i := slices.IndexFunc(all, func(m rig.Metric) bool { return m.Name == name })
 	require.GreaterOrEqual(t, i, 0, track.operands)

@@ -114,6 +114,7 @@ type run struct {
 	lies    lies
 
 	deceptions *tally        // of the client of stuck
+	misled     []*client     // of definitions with faults of earlier versions
 	late       rig.Durations // ages of the samples of clients that come while another one floods
 	clients    atomic.Uint64 // that have a source of random numbers
 
@@ -191,7 +192,7 @@ func (r *run) launch() error {
 	if _, err := r.folder.Write("lie-"+stuckName, stuckLie); err != nil {
 		return err
 	}
-	if _, err := conf.Write("model.conf", text+windowDefinitions(stuckName)); err != nil {
+	if _, err := conf.Write("model.conf", text+windowDefinitions(stuckName)+faultDefinitions()); err != nil {
 		return err
 	}
 	r.editor = &editor{
@@ -211,7 +212,7 @@ func (r *run) launch() error {
 
 // definitions returns the number of definitions that are served before the first edit.
 func (r *run) definitions() int {
-	n := len(r.model.metrics) + len(r.editor.site.Names()) + strings.Count(windowDefinitions(stuckName), "\n")
+	n := len(r.model.metrics) + len(r.editor.site.Names()) + strings.Count(windowDefinitions(stuckName), "\n") + len(faults())
 	for i := range r.options.Plan.Liars {
 		n += len(liarNames(liarOf(i)))
 	}
@@ -393,6 +394,10 @@ func (r *run) runAll(ctx context.Context) error {
 	}
 	running.Go(func() { r.late = r.newcomers(ctx) })
 	running.Go(func() { r.deceived().run(ctx) })
+	r.misled = r.clientsOfFaults()
+	for _, c := range r.misled {
+		running.Go(func() { c.run(ctx) })
+	}
 	r.watch(ctx)
 	running.Wait()
 	return nil

@@ -255,6 +255,56 @@ func TestJudgeOfTicks(t *testing.T) {
 	}
 }
 
+// A share of a histogram is judged if the window has all its ticks since its begin, and each in time. Otherwise it may be
+// any value, or none.
+func TestJudgeOfHistograms(t *testing.T) {
+	now := time.Unix(1_700_000_034, 0) // all that is counted is in the first bucket
+	track, m := trackOf("histogram"), newModel(len(forms()))
+	var list []selection
+	for _, role := range track.roles() {
+		list = append(list, selection{name: track.metric(role), desc: pdu.Desc{PMID: pdu.PMID(len(list))}, track: track, role: role})
+	}
+	i := slices.IndexFunc(m.metrics, func(x metric) bool { return x.form.name == "reset" })
+	x := &m.metrics[i]
+	list = append(list, selection{name: x.name, desc: pdu.Desc{PMID: pdu.PMID(len(list)), Type: pdu.TypeDouble}, metric: x})
+	for _, row := range []struct {
+		name           string
+		ticks          uint32
+		late           float64
+		share          []float64
+		wrong, missing int64
+	}{
+		{"the share", 4, 0, []float64{1}, 0, 0},
+		{"another one", 4, 0, []float64{0.9}, 1, 0},
+		{"no share", 4, 0, nil, 0, 1},
+		{"another one, and a tick is a gap", 3, 0, []float64{0.9}, 0, 0},
+		{"no share, and a tick is a gap", 3, 0, nil, 0, 0},
+		{"another one, and a tick is late", 4, mostDistance + 1, []float64{0.9}, 0, 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := &shared{tally: &tally{log: io.Discard}, disturbances: &disturbances{}}
+			second := func(n int64) uint64 { return uint64(now.Add(time.Duration(n) * time.Second).UnixNano()) }
+			sets := []pdu.ValueSet{
+				{Values: []pdu.Value{pdu.Uint64Value(pdu.NoInst, second(0))}},
+				{Values: []pdu.Value{pdu.Uint64Value(pdu.NoInst, second(-3))}},
+				{Values: []pdu.Value{pdu.DoubleValue(pdu.NoInst, 4e9)}},
+				{Values: []pdu.Value{pdu.Uint32Value(pdu.NoInst, row.ticks)}},
+				{Values: []pdu.Value{pdu.DoubleValue(pdu.NoInst, row.late)}},
+				{},
+			}
+			for _, share := range row.share {
+				sets[5].Values = []pdu.Value{pdu.DoubleValue(pdu.NoInst, share*float64(x.k))}
+			}
+			for i := range sets {
+				sets[i].PMID = pdu.PMID(i)
+			}
+			newJudge(s, "client", list, nil).check(rig.Fetched{Sent: now, Answered: now.Add(time.Millisecond), Sets: sets})
+			assert.Equal(t, [2]int64{row.wrong, row.missing},
+				[2]int64{s.tally.problems[wrongValue].Load(), s.tally.problems[missingValue].Load()})
+		})
+	}
+}
+
 // While pmcd stands still because of an agent that lies, ticks are gaps: what is over them may have no value, and
 // everything else has one.
 func TestJudgeOfGaps(t *testing.T) {

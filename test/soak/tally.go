@@ -35,6 +35,7 @@ type tally struct {
 
 	fetches, values, lines atomic.Int64
 	excused                atomic.Int64 // missing values and failed calls that have a cause
+	unsure                 atomic.Int64 // missing values of which the model knows that they may be
 	problems               [kinds]atomic.Int64
 
 	// windows since the last fetch: of the client that stands still, of pmrep, of pmlogger

@@ -1,6 +1,7 @@
 package soak
 
 import (
+	"math"
 	"slices"
 
 	"pmdaderived/test/rig"
@@ -14,6 +15,8 @@ type track struct {
 	historic       bool   // it tells the begin of deltas and rates
 	sinceLastFetch bool   // its metrics are over the ticks since the client's last fetch
 	span           string // its metrics are over the ticks of this window
+	counted        bool   // of a span: it tells whether a tick is a gap or late
+	beside         string // of operands that must have a value at a tick, too: added to that, 0
 	unit           float64
 	when           func(value, ref uint64) uint64 // the time in ns, from a value of about ref
 }
@@ -29,6 +32,7 @@ const (
 	firstRole // of ticks: the time of the first one; at is the last one
 	sumRole   // sum of the growth from tick to tick
 	countRole // number of ticks
+	lateRole  // how far a tick is from when ticks are expected, at most
 )
 
 // tracks returns all tracks, in the order of fetches.
@@ -48,7 +52,14 @@ func tracks() []track {
 		{name: sinceLastFetchTrack, operands: "wave.nanos", sinceLastFetch: true, when: nanos},
 		{name: "window", operands: "wave.nanos", span: "5s", when: nanos},
 		{name: "held", operands: "wave.burst", span: "5s", when: inPhase},
+		{
+			name: "histogram", operands: "wave.nanos", span: "10s", counted: true, when: nanos,
+			beside: " + 0 * sum(instant(wave.histogram))",
+		},
+		{name: "unready", operands: "wave.unready", when: inPhase},
 		{name: "aside", operands: "wave.aside", when: nanos}, // for newcomers alone
+		{name: "named", operands: "instant(wave.nanos) + 0 * sum(wave.swapped)", when: nanos},
+		{name: "swapped", operands: "wave.nanos", span: "30s", beside: " + 0 * sum(wave.swapped)", when: nanos},
 	}
 }
 
@@ -82,18 +93,19 @@ const sinceLastFetchTrack = "look"
 // counting is an operand that has a value only at the ticks at which delta() of it has one.
 const counting = "(delta(wave.nanos) > 0 ? instant(wave.nanos) : instant(wave.nanos))"
 
-// tickNumber is the number of the tick at which counting has its value, and tickOf that of a time: seconds since the
-// Epoch. A sample is at most some ms before its tick, and at most half a second after it.
+// tickNumber is the number of the tick at which counting has its value, as rig.TickOf: seconds since the Epoch. A sample
+// is at most some ms before its tick, and at most half a second after it.
 const tickNumber = "floor((" + counting + " + 250000000) / 1000000000)"
 
-func tickOf(at uint64) uint64 { return (at + 250e6) / 1e9 }
+// tickDistance is how far a tick is from the middle of the time in which ticks are expected; beyond mostDistance it may
+// be so long after its tick that rig.TickOf is that of another one, as when wave did not run for most of a second.
+const (
+	tickDistance = "abs(" + counting + " + 250000000 - 1000000000 * " + tickNumber + " - 450000000)"
+	mostDistance = 250e6
+)
 
-// isLate reports whether an operand may be from so long after its tick that tickOf is that of another one, as when wave
-// did not run for most of a second.
-func isLate(at uint64) bool {
-	after := (at + 250e6) % 1e9
-	return after < 200e6 || after > 700e6
-}
+// isLate reports whether the time of an operand is beyond that.
+func isLate(at uint64) bool { return math.Abs(float64((at+250e6)%1e9)-450e6) > mostDistance }
 
 // roles returns the roles of the track, in the order of fetches.
 func (t *track) roles() []role {
@@ -102,6 +114,8 @@ func (t *track) roles() []role {
 		return []role{atRole, stepRole, paceRole}
 	case t.sinceLastFetch:
 		return []role{atRole, firstRole, sumRole, countRole}
+	case t.counted:
+		return []role{atRole, firstRole, sumRole, countRole, lateRole}
 	case t.span != "":
 		return []role{atRole, firstRole}
 	}
@@ -113,7 +127,7 @@ func (t *track) ticks() bool { return t.sinceLastFetch || t.span != "" }
 
 // metric returns the name of the metric of a role.
 func (t *track) metric(r role) string {
-	return "derived.track." + t.name + [...]string{".at", ".step", ".pace", ".first", ".sum", ".count"}[r]
+	return "derived.track." + t.name + [...]string{".at", ".step", ".pace", ".first", ".sum", ".count", ".late"}[r]
 }
 
 // text returns the definition of the metric of a role.
@@ -124,13 +138,16 @@ func (t *track) text(r role) string {
 	case paceRole:
 		return "rate(" + t.operands + ")"
 	case sumRole:
-		return t.over("sum", "delta("+t.operands+")")
+		return t.over("sum", "delta("+t.operands+")"+t.beside)
+	case lateRole:
+		return t.over("max", tickDistance+t.beside)
 	case firstRole, atRole, countRole:
 	}
 	x := "instant(" + t.operands + ")"
-	if t.sinceLastFetch {
+	if t.sinceLastFetch || t.counted {
 		x = counting
 	}
+	x += t.beside
 	switch {
 	case r == firstRole:
 		return t.over("first", x)

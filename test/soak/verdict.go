@@ -2,6 +2,7 @@ package soak
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"pmdaderived/test/rig"
@@ -42,6 +43,8 @@ func (r *run) rows(before, after figures, records int) []rig.Row {
 		rig.Some("records in pmlogger's archives checked", int64(records)),
 		p.windowsRow(t.stillWindows.Load(), t.shownWindows.Load(), t.recordedWindows.Load()),
 		rig.Some("windows over an agent whose values are stuck, found wrong", r.deceptions.problems[wrongValue].Load()),
+		r.faultsRow(),
+		r.unsureRow(),
 		rig.Some("edits served", r.editor.reloads.Load()),
 		rig.Equal("operand agent killed", r.disturbances.count(agentGone), p.Kills+p.Hangups),
 		rig.Equal("of these with a SIGHUP to pmcd", r.disturbances.count(pmcdSIGHUP), p.Hangups),
@@ -83,6 +86,39 @@ func (p Plan) windowsRow(still, shown, recorded int64) rig.Row {
 		row.Target, row.OK = "each > 0", min(still, shown, recorded) > 0
 	}
 	return row
+}
+
+// faultsRow returns the row about definitions with faults of earlier versions. Exchanged numbers need a time without
+// disturbances.
+func (r *run) faultsRow() rig.Row {
+	var found []string
+	for _, c := range r.misled {
+		if c.tally.problems[wrongValue].Load() > 0 {
+			found = append(found, c.list[len(c.list)-1].metric.form.name)
+		}
+	}
+	row := rig.Row{What: "definitions with faults of earlier versions, found wrong", Target: "any", OK: true}
+	row.Measured = fmt.Sprintf("%d of %d: %s", len(found), len(r.misled), strings.Join(found, ", "))
+	if r.options.Plan.reachesAll() {
+		row.Target, row.OK = "all", len(found) == len(r.misled)
+	}
+	return row
+}
+
+// unsureRow returns the row about values that are missing as long as labels are refused, names are not known, or ticks
+// are gaps.
+func (r *run) unsureRow() rig.Row {
+	row := rig.Row{What: "values missing while labels are refused, names not known, or ticks gaps", Target: "any", OK: true}
+	row.Measured = fmt.Sprint(r.tally.unsure.Load())
+	if r.options.Plan.reachesAll() {
+		row.Target, row.OK = "> 0", r.tally.unsure.Load() > 0
+	}
+	return row
+}
+
+// reachesAll reports whether there is time for exchanged numbers and refused labels without a disturbance.
+func (p Plan) reachesAll() bool {
+	return p.Length >= 3*time.Minute || p.Length >= time.Minute && p.Kills+p.Hangups+p.Restarts == 0
 }
 
 func same(what string, before, after int) rig.Row {
