@@ -49,6 +49,10 @@ func TestMain(m *testing.M) {
 		runAgent(&keyed{file: file})
 		return
 	}
+	if file := os.Getenv(scriptedVariable); file != "" {
+		runAgent(&scriptedAgent{start: file})
+		return
+	}
 	exit := m.Run()
 	dir, err := programDir()
 	if err = errors.Join(err, os.RemoveAll(dir)); err != nil {
