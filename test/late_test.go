@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -53,6 +54,52 @@ func TestOperandsThatAppearLater(t *testing.T) {
 	probe("derived.late", "1 42")
 	listed, _, _ = p.Run(t, "pminfo", "derived")
 	assert.Contains(t, listed, "derived.late\n")
+}
+
+// A pmlogger that starts at a first boot, before the agent knows any descriptor, records all metrics that its
+// configuration names: those that wait for their operand, alone or below a node, when the operand comes. It learns of new
+// names from the answers to its fetches, so it must have found one metric.
+func TestLoggerRecordsWhatComesLater(t *testing.T) {
+	work := worldReadableDir(t)
+	var definitions, waiting, names strings.Builder
+	for i := range 7 {
+		fmt.Fprintf(&definitions, "log.early%d = sample.long.ten + %d\n", i, i)
+		fmt.Fprintf(&names, "derived.log.early%d\n", i)
+	}
+	for _, name := range []string{"log.late", "log.node.late", "log.wrong"} {
+		fmt.Fprintf(&waiting, "%s = hanging.value + 41\n", name)
+	}
+	conf := writeFile(t, work, "derived.conf", definitions.String()+
+		strings.ReplaceAll(waiting.String(), "log.wrong = ", "log.wrong = sample.string.hullo + "))
+	program := filepath.Join(work, "late-agent")
+	p := pmcdtest.Start(t, pmcdtest.Config{
+		Agents: []pmcdtest.Agent{derivedAgent(t, "-c", conf), hangingAgent(program)},
+		Env:    []string{hangVariable + "=" + filepath.Join(work, "never")},
+	})
+	archive := filepath.Join(work, "archive")
+	config := writeFile(t, work, "logger.conf",
+		"log mandatory on 200 msec {\nsample.long.one\n"+names.String()+"derived.log.late\nderived.log.node\nderived.log.wrong\n}\n")
+	logger := p.Command(t.Context(), "pmlogger", "-c", config, "-l", archive+".log", archive)
+	require.NoError(t, logger.Start())
+	t.Cleanup(func() { _ = logger.Wait() })
+	recorded := func(want string) {
+		t.Helper()
+		await.Until(t, "the archive has exactly\n"+want, func() bool {
+			out, _, _ := p.Run(t, "pminfo", "-a", archive, "derived")
+			got := strings.Split(strings.TrimSpace(out), "\n")
+			slices.Sort(got)
+			return strings.Join(got, "\n")+"\n" == want
+		})
+	}
+	recorded(names.String())
+
+	copySelf(t, work, filepath.Base(program))
+	require.NoError(t, os.WriteFile(conf, []byte(definitions.String()+waiting.String()), 0o644))
+	require.NoError(t, p.Signal(syscall.SIGHUP))
+	recorded(names.String() + "derived.log.late\nderived.log.node.late\nderived.log.wrong\n")
+	for _, name := range []string{"derived.log.late", "derived.log.node.late", "derived.log.wrong"} {
+		assert.Equal(t, name+" 1 42\n", printed(t, p, "pmprobe", "-v", "-a", archive, "-O", "-0", name))
+	}
 }
 
 // An agent that ends takes away the values over its metrics, and no others. When it comes back, so do they, without a

@@ -98,8 +98,8 @@ func TestDescriptors(t *testing.T) {
 		desc := pmdatest.As[*pdu.DescReply](h.pmcd, h.pmcd.Request(&pdu.DescReq{PMID: id})).Desc
 		assert.Equal(t, m.Desc(testDomain), desc)
 	}
-	assert.Equal(t, pdu.ErrBadDerive, h.pmcd.Refused(&pdu.DescReq{PMID: h.id("derived.missing")}))
-	assert.Equal(t, pdu.ErrBadDerive, h.pmcd.Refused(&pdu.DescReq{PMID: h.id("derived.wrong")}))
+	assert.Equal(t, pdu.ErrBadDerive, h.pmcd.Refused(&pdu.DescReq{PMID: h.unnamed("derived.missing")}))
+	assert.Equal(t, pdu.ErrBadDerive, h.pmcd.Refused(&pdu.DescReq{PMID: h.unnamed("derived.wrong")}))
 	for _, id := range []pdu.PMID{
 		pdu.NewPMID(testDomain, 0, 1023), pdu.NewPMID(testDomain, 9, 0), pdu.NewPMID(60, 0, 0),
 	} {
@@ -118,7 +118,6 @@ func TestNameSpace(t *testing.T) {
 	assert.NotContains(t, all, "derived.missing")
 	assert.NotContains(t, all, "derived.wrong")
 	assert.Equal(t, []string{"derived.load.percent"}, names(&pdu.PMNSTraverse{Name: "derived.load"}))
-	assert.Equal(t, []string{"derived.missing"}, names(&pdu.PMNSTraverse{Name: "derived.missing"}))
 	assert.Equal(t, []string{"percent"}, names(&pdu.PMNSChild{Name: "derived.load"}))
 	assert.Contains(t, names(&pdu.PMNSChild{Name: "derived", WithStatus: true}), "control")
 	assert.Empty(t, names(&pdu.PMNSChild{Name: "derived.who"}))
@@ -126,7 +125,9 @@ func TestNameSpace(t *testing.T) {
 
 	assert.Equal(t, pdu.ErrNonLeaf, h.pmcd.Refused(&pdu.PMNSNames{Names: []string{"derived"}}))
 	assert.Equal(t, pdu.ErrNonLeaf, h.pmcd.Refused(&pdu.PMNSNames{Names: []string{"derived.load"}}))
-	assert.Equal(t, pdu.ErrName, h.pmcd.Refused(&pdu.PMNSNames{Names: []string{"derived.nosuch"}}))
+	for _, name := range []string{"derived.nosuch", "derived.missing", "derived.wrong"} {
+		assert.Equal(t, pdu.ErrName, h.pmcd.Refused(&pdu.PMNSNames{Names: []string{name}}), name)
+	}
 	assert.Equal(t, pdu.ErrName, h.pmcd.Refused(&pdu.PMNSTraverse{Name: "derived.nosuch"}))
 	assert.Equal(t, pdu.ErrName, h.pmcd.Refused(&pdu.PMNSChild{Name: "derived.nosuch"}))
 	assert.Equal(t, pdu.ErrPMID, h.pmcd.Refused(&pdu.PMNSIDs{PMIDs: []pdu.PMID{pdu.NewPMID(testDomain, 9, 9)}}))
@@ -606,19 +607,42 @@ func TestOperandsThatAppear(t *testing.T) {
 	t.Parallel()
 	u := newCollector(t)
 	h := start(t, u, conf("late = up.later", "a = up.load")).bound()
-	late := h.id("derived.late")
+	late := h.unnamed("derived.late")
 	assert.Equal(t, pdu.ErrBadDerive, h.fetch(late)[0].Code)
-	u.Update(func() {
-		u.Metrics = append(u.Metrics, pmapitest.Metric{
-			Name:   "up.later",
-			Desc:   pdu.Desc{PMID: pdu.NewPMID(60, 0, 9), Type: pdu.TypeU64, InDom: pdu.NoInDom, Sem: pdu.SemInstant},
-			Values: []pdu.Value{pdu.Uint64Value(pdu.NoInst, 5)},
-		})
-	})
+	u.Update(func() { u.Metrics = append(u.Metrics, laterMetric()) })
 	u.Announce(pdu.ChangeAddAgent | pdu.ChangeNames)
 	h.id("derived.a") // makes us fetch, and so hear of it
 	await.Until(t, "bound", func() bool { return h.agent.snapshot.Load().Bound == 2 })
 	assert.EqualValues(t, 5, require1(t, h.value(late)).Bits)
+	assert.Equal(t, late, h.id("derived.late"))
+}
+
+// A name that waits for its operand is unknown, and asking for it has the operand looked up.
+func TestNameIsLookedUpForWhoAsks(t *testing.T) {
+	for kind, request := range map[string]pdu.Message{
+		"look-up": &pdu.PMNSNames{Names: []string{"derived.late"}}, "traversal": &pdu.PMNSTraverse{Name: "derived.late"},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			u := newCollector(t)
+			h := start(t, u, conf("late = up.later")).bound()
+			assert.Equal(t, pdu.ErrName, h.pmcd.Refused(request))
+			u.Update(func() { u.Metrics = append(u.Metrics, laterMetric()) })
+			await.Until(t, "the name", func() bool {
+				_, refused := h.pmcd.Request(request).(*pdu.Error)
+				return !refused
+			})
+		})
+	}
+}
+
+// laterMetric returns the metric up.later.
+func laterMetric() pmapitest.Metric {
+	return pmapitest.Metric{
+		Name:   "up.later",
+		Desc:   pdu.Desc{PMID: pdu.NewPMID(60, 0, 9), Type: pdu.TypeU64, InDom: pdu.NoInDom, Sem: pdu.SemInstant},
+		Values: []pdu.Value{pdu.Uint64Value(pdu.NoInst, 5)},
+	}
 }
 
 // Instances that appear have names a moment later.
@@ -800,7 +824,8 @@ func TestWarmStartOfTheAgent(t *testing.T) {
 	assert.Contains(
 		t, pmdatest.As[*pdu.PMNSNames](h.pmcd, h.pmcd.Request(&pdu.PMNSTraverse{Name: "derived"})).Names, "derived.b",
 	)
-	assert.NotContains(t, []pdu.PMID{a, b}, h.id("derived.new"))
+	assert.NotContains(t, []pdu.PMID{a, b}, h.unnamed("derived.new"))
+	assert.Equal(t, pdu.ErrName, h.pmcd.Refused(&pdu.PMNSNames{Names: []string{"derived.new"}}), "it never had a descriptor")
 }
 
 func TestDamagedStateIsLogged(t *testing.T) {

@@ -111,6 +111,16 @@ func (h *harness) id(name string) pdu.PMID {
 	return pmdatest.As[*pdu.PMNSIDs](h.pmcd, reply).PMIDs[0]
 }
 
+// unnamed returns the PMID of a definition that may have no name yet.
+func (h *harness) unnamed(name string) pdu.PMID {
+	h.tb.Helper()
+	for m := range h.agent.snapshot.Load().Under(name) {
+		return m.ID
+	}
+	require.Fail(h.tb, "no definition", name)
+	return pdu.NoPMID
+}
+
 // fetch fetches metrics as the client number h.pmcd.Client.
 func (h *harness) fetch(ids ...pdu.PMID) []pdu.ValueSet {
 	h.tb.Helper()

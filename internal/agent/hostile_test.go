@@ -94,7 +94,7 @@ func survive(t *testing.T, what exchange, attack attack) {
 	})
 	close(started)
 	h.pmcd.Timeout = 2 * time.Second // of pmcd's 5
-	ids := []pdu.PMID{h.id("derived.a"), h.id("derived.b"), h.id("derived.c")}
+	ids := []pdu.PMID{h.unnamed("derived.a"), h.unnamed("derived.b"), h.unnamed("derived.c")}
 	want := [][]pdu.Value{
 		{pdu.DoubleValue(pdu.NoInst, 0.5)},
 		{pdu.Int32Value(2, -20)},

@@ -81,12 +81,21 @@ func (a *Agent) Labels(c pmda.Client, ident uint32, t pdu.LabelType, p *pdu.Prof
 func (a *Agent) Lookup(c pmda.Client, name string) (pdu.PMID, error) {
 	snap := a.snapshot.Load()
 	id, err := snap.Namespace.Lookup(c, name)
-	if err == nil {
-		if m := snap.ServedState(id); m != nil {
-			a.sampleForLookup(m, a.client(c, a.options.Now()).lastFetch, a.recordLookup(c, m)...)
-		}
+	if err != nil {
+		a.lookUpOperandsOf(name)
+	} else if m := snap.ServedState(id); m != nil {
+		a.sampleForLookup(m, a.client(c, a.options.Now()).lastFetch, a.recordLookup(c, m)...)
 	}
 	return id, err
+}
+
+// lookUpOperandsOf requests a lookup of missing operands if a name that does not exist is one of a definition, or of a
+// node above one.
+func (a *Agent) lookUpOperandsOf(name string) {
+	for range a.snapshot.Load().Under(name) {
+		a.reloader.RequestLookup()
+		return
+	}
 }
 
 // Names implements pmda.Namer.
@@ -116,7 +125,11 @@ func (a *Agent) Traverse(c pmda.Client, name string) ([]string, error) {
 	now := a.options.Now()
 	a.upstream.Drain()
 	a.upstream.Want(now, freshness.Need{Gap: freshness.MinAge, After: a.client(c, now).lastFetch, Burst: true}, series...)
-	return snap.Namespace.Traverse(c, name)
+	names, err := snap.Namespace.Traverse(c, name)
+	if err != nil {
+		a.lookUpOperandsOf(name)
+	}
+	return names, err
 }
 
 // sampleForLookup requests a sample of a metric that a client has looked up, since most clients fetch it next. The

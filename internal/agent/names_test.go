@@ -46,7 +46,7 @@ func TestRefusedName(t *testing.T) {
 	assert.NotNil(t, h.logged("operands are refused, trying again"))
 
 	u.refuse("up.count", 0)
-	assert.Len(t, h.value(h.id("derived.b")), 1)
+	assert.Len(t, h.value(h.unnamed("derived.b")), 1)
 	await.Until(t, "the word that it is over", func() bool { return h.logged("no operands are refused any more") != nil })
 	assert.Equal(t, []string{"", "", ""}, h.problems())
 }

@@ -25,10 +25,11 @@
 //	unbound  an operand does not exist                 hide it         the last one    PM_ERR_AGAIN, or PM_ERR_BADDERIVE
 //	                                                                   of this text    if it never had a descriptor
 //	failed   it is wrong, or its name is taken         hide it         none            PM_ERR_BADDERIVE
-//	waiting  the operands have not been looked up yet  show it if it   the last one    PM_ERR_AGAIN
-//	                                                   has a descr.    of this text
+//	waiting  the operands have not been looked up yet  show the name   the last one    PM_ERR_AGAIN
+//	                                                                   of this text
 //
-// A hidden name can still be looked up. Only a definition that could never be read has no name (Unreadable).
+// A definition without a descriptor has a PMID but no name: a look-up returns PM_ERR_NAME. A hidden name can still be
+// looked up.
 //
 // A definition that was served goes on as it was if its new text is wrong: Build binds the new texts, replaces wrong
 // ones by those served before, and binds again, until nothing changes, since a former text may mend others, or break

@@ -9,9 +9,10 @@ import (
 	"pmdaderived/pmda"
 )
 
-// buildNamespace sets Namespace. A metric that is not bound can be looked up, but is hidden from traversals. A name
-// cannot be a metric and a node above other metrics. Of names that clash, those stay that Before serves, then the
-// older ones.
+// buildNamespace sets Namespace. A metric without descriptor has no name: pmlogger would never record a name that it
+// finds without one, and waits for a name that it does not find. A metric that is not bound, but has a descriptor, can be
+// looked up and is hidden from traversals. A name cannot be a metric and a node above other metrics. Of definitions whose
+// names clash, with or without descriptor, those stay that Before serves, then the older ones.
 func (b *builder) buildNamespace() {
 	s := b.snapshot
 	if s.hasNamespaceOf(b.Before) {
@@ -27,14 +28,16 @@ func (b *builder) buildNamespace() {
 	inOrder := slices.SortedStableFunc(slices.Values(s.Served), func(x, y *Served) int {
 		return cmp.Or(newcomer(x)-newcomer(y), cmp.Compare(x.Inst, y.Inst))
 	})
-	entries := slices.Grow(slices.Clone(b.OwnEntries), len(inOrder))
-	for _, m := range inOrder {
-		if !m.Unreadable {
-			entries = append(entries, pmda.Entry{Name: m.FullName(), PMID: m.ID, Hidden: s.isHidden(m)})
+	build := func(has func(*Served) bool) (*pmda.Namespace, error) {
+		entries := slices.Grow(slices.Clone(b.OwnEntries), len(inOrder))
+		for _, m := range inOrder {
+			if has(m) {
+				entries = append(entries, pmda.Entry{Name: m.FullName(), PMID: m.ID, Hidden: s.isHidden(m)})
+			}
 		}
+		return pmda.NewNamespace(derived.Root, entries)
 	}
-	var err error
-	s.Namespace, err = pmda.NewNamespace(derived.Root, entries)
+	_, err := build(func(m *Served) bool { return !m.Unreadable })
 	s.hasClashes = err != nil
 	for _, clash := range nameErrors(err) {
 		if m := s.find(clash.Name); m != nil {
@@ -42,16 +45,17 @@ func (b *builder) buildNamespace() {
 			m.State, m.Problem, m.Reported = Failed, clash.Error(), false
 		}
 	}
+	s.Namespace, _ = build(func(m *Served) bool { return m.HasDesc }) // without those that clash
 }
 
-// isHidden reports whether traversals leave out a metric.
-func (s *Snapshot) isHidden(m *Served) bool { return !m.HasDesc || s.LookedUp && m.Derived == nil }
+// isHidden reports whether traversals leave out a metric that has a descriptor.
+func (s *Snapshot) isHidden(m *Served) bool { return s.LookedUp && m.Derived == nil }
 
 // hasNamespaceOf reports whether the namespace of another snapshot fits this one.
 func (s *Snapshot) hasNamespaceOf(before *Snapshot) bool {
 	same := func(m, old *Served) bool {
-		return m.ID == old.ID && m.Unreadable == old.Unreadable && s.isHidden(m) == before.isHidden(old) &&
-			m.Def.Name == old.Def.Name
+		return m.ID == old.ID && m.Unreadable == old.Unreadable && m.HasDesc == old.HasDesc &&
+			s.isHidden(m) == before.isHidden(old) && m.Def.Name == old.Def.Name
 	}
 	return before.Namespace != nil && !before.hasClashes && slices.EqualFunc(s.Served, before.Served, same)
 }

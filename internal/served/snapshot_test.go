@@ -170,8 +170,12 @@ func TestStatesOfADefinition(t *testing.T) {
 			assert.Equal(t, row.state == Failed, now.Failures() == 1)
 			assert.Equal(t, bound, len(shown(t, now)) == 1, "in traversals only if it has values")
 			id, err := now.Namespace.Lookup(0, "derived.m")
-			require.NoError(t, err, "its name can always be looked up")
-			assert.Equal(t, m.ID, id)
+			if bound {
+				require.NoError(t, err)
+				assert.Equal(t, m.ID, id)
+			} else {
+				assert.Equal(t, pdu.ErrName, err, "without a descriptor it has no name")
+			}
 			assert.Equal(t, []*Served{m}, now.Served)
 			if !bound {
 				assert.Equal(t, pdu.ErrBadDerive, m.Code())
@@ -213,6 +217,7 @@ func TestWarmStart(t *testing.T) {
 	assert.Equal(t, b.ID, s.metric("b").ID)
 	assert.False(t, s.metric("b").HasDesc, "another expression may have another descriptor")
 	assert.Equal(t, []string{"a"}, shown(t, now))
+	assert.Equal(t, len(own)+1, now.Namespace.Len(), "only what has a descriptor has a name")
 
 	s.catalog = found
 	now = s.serve(conf("a = up.load", "b = up.count", "c = nosuch"))
@@ -235,7 +240,40 @@ func TestOperandsThatGo(t *testing.T) {
 		assert.True(t, m.HasDesc)
 		assert.Equal(t, pdu.ErrAgain, m.Code())
 		assert.Empty(t, shown(t, now))
+		id, err := now.Namespace.Lookup(0, "derived.a")
+		require.NoError(t, err)
+		assert.Equal(t, was.ID, id)
 	}
+}
+
+// A definition that waits for its operand, and one that is wrong, get their names when they get their descriptors.
+func TestNameThatComes(t *testing.T) {
+	s := newSite(t)
+	before := s.serve(conf("waits = up.late", "wrong = up.name + 1", "below.waits = up.late"))
+	ids := []pdu.PMID{s.metric("waits").ID, s.metric("wrong").ID, s.metric("below.waits").ID}
+	for _, name := range []string{"waits", "wrong", "below.waits", "below"} {
+		_, err := before.Namespace.Traverse(0, derived.FullName(name))
+		assert.Equal(t, pdu.ErrName, err, name)
+	}
+	_, err := before.Namespace.Names(0, ids[0])
+	assert.Equal(t, pdu.ErrPMID, err)
+
+	s.catalog["up.late"] = s.catalog["up.load"]
+	now := s.serve(conf("waits = up.late", "wrong = up.load + 1", "below.waits = up.late"))
+	assert.False(t, now.SameNames(before), "so that clients are told")
+	for i, name := range []string{"waits", "wrong", "below.waits"} {
+		id, err := now.Namespace.Lookup(0, derived.FullName(name))
+		require.NoError(t, err, name)
+		assert.Equal(t, ids[i], id, name)
+	}
+}
+
+// Whether operands exist does not decide which of two definitions has a name that only one can have.
+func TestNamesThatClashWithWaitingOnes(t *testing.T) {
+	s := newSite(t)
+	now := s.serve(conf("a = up.late", "a.b = up.load"))
+	assert.Equal(t, []State{Unbound, Failed}, s.states("a", "a.b"))
+	assert.Equal(t, len(own), now.Namespace.Len())
 }
 
 func TestBrokenDefinitionKeepsTheLastGoodOne(t *testing.T) {
