@@ -25,14 +25,21 @@ type killed struct {
 	t *testing.T
 }
 
-// pmid looks a name up; false if the daemon does not know it, or is not there any more.
-func (k *killed) pmid(name string) (pdu.PMID, bool) {
-	reply, err := k.ask(&pdu.PMNSNames{Names: []string{name}})
-	ids, ok := reply.(*pdu.PMNSIDs)
+// number returns the number of a definition, which its PMID is made of; false if the daemon does not know it, or is not
+// there any more. The definition has no name, as the daemon has no pmcd to ask for its operands.
+func (k *killed) number(name string) (pdu.Inst, bool) {
+	reply, err := k.ask(&pdu.InstanceReq{InDom: pdu.NewInDom(510, 0), Inst: pdu.NoInst, Name: name})
+	found, ok := reply.(*pdu.InstanceReply)
 	if err != nil || !ok {
-		return pdu.NoPMID, false
+		return pdu.NoInst, false
 	}
-	return ids.PMIDs[0], true
+	return found.Instances[0].ID, true
+}
+
+// alive reports whether the daemon answers.
+func (k *killed) alive() bool {
+	_, err := k.ask(&pdu.PMNSNames{Names: []string{"derived.control.reload"}})
+	return err == nil
 }
 
 // end waits for a killed daemon.
@@ -61,23 +68,22 @@ func TestKilledDaemonKeepsIdentities(t *testing.T) {
 	}
 	dice := rand.New(rand.NewPCG(1, 2))
 	var names []string
-	known := make(map[string]pdu.PMID) // as the daemon has said
-	owners := make(map[pdu.PMID]string)
+	known := make(map[string]pdu.Inst) // as the daemon has said
+	owners := make(map[pdu.Inst]string)
 	check := func(name string) {
-		id, ok := k.pmid("derived." + name)
+		id, ok := k.number(name)
 		require.True(t, ok, name)
 		if was, told := known[name]; told {
 			require.Equal(t, was, id, name)
 		}
-		require.Contains(t, []string{"", name}, owners[id], "identity %s", id)
+		require.Contains(t, []string{"", name}, owners[id], "identity %d", id)
 		known[name], owners[id] = id, name
 	}
 	kills, leftovers, writes := 0, 0, 0
 	for last := false; !last; kills++ {
 		last = kills >= least && leftovers > 0 || kills >= most
 		k.piped = startPiped(t, options...)
-		_, ok := k.pmid("derived.control.reload")
-		require.True(t, ok)
+		require.True(t, k.alive())
 		require.Empty(t, temporary(t, state), "of the daemon that was killed")
 		for range min(lookups, len(names)) {
 			check(names[dice.IntN(len(names))])
@@ -100,12 +106,12 @@ func TestKilledDaemonKeepsIdentities(t *testing.T) {
 			began := time.Now()
 			alive = k.cmd.Process.Signal(syscall.SIGHUP) == nil
 			for found := false; alive && !found; {
-				var id pdu.PMID
-				if id, found = k.pmid("derived." + name); found {
+				var id pdu.Inst
+				if id, found = k.number(name); found {
 					known[name], owners[id] = id, name
 					writes++
 				} else {
-					_, alive = k.pmid("derived.control.reload")
+					alive = k.alive()
 				}
 			}
 			took = time.Since(began)

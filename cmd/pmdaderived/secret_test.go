@@ -20,9 +20,10 @@ func (p *daemonProcess) told(names ...string) string {
 	p.t.Helper()
 	var all strings.Builder
 	for _, name := range names {
-		ids, ok := p.request(&pdu.PMNSNames{Names: []string{name}}).(*pdu.PMNSIDs)
-		require.True(p.t, ok, name)
-		id := ids.PMIDs[0]
+		id, ok := p.pmid(510, name)
+		if !ok {
+			id = p.request(&pdu.PMNSNames{Names: []string{name}}).(*pdu.PMNSIDs).PMIDs[0]
+		}
 		for _, kind := range []pdu.TextType{pdu.TextPMID | pdu.TextOneLine, pdu.TextPMID | pdu.TextHelp} {
 			if text, ok := p.request(&pdu.TextReq{Ident: uint32(id), Type: kind}).(*pdu.Text); ok {
 				all.WriteString(text.Text)
