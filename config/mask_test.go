@@ -114,10 +114,21 @@ func TestMasks(t *testing.T) {
 			[]string{
 				"shipped/a a=1",
 				"own/d:1:19 warning: no name follows pmdaderived:mask",
-				"own/d:2:20 warning: masks nothing: no directory before this one has a definition /a or below it",
+				`own/d:2:20 error: "/a" is not a valid name: this line masks nothing; write remarks on a line of their own`,
 				"own/b warning: " + nothing, "own/c note: " + nothing,
 			},
 			map[string]string{},
+		},
+		{
+			"a remark behind the names: nothing is masked by accident",
+			map[string]string{"shipped/a": "a.b = 1\nhost.a = 1", "own/x": "# pmdaderived:mask a.b  # not on this host\n# pmdaderived:mask a.b (host)"},
+			nil,
+			[]string{
+				"shipped/a a.b=1", "shipped/a host.a=1",
+				`own/x:1:25 error: "#" is not a valid name: this line masks nothing; write remarks on a line of their own`,
+				`own/x:2:24 error: "(host)" is not a valid name: this line masks nothing; write remarks on a line of their own`,
+			},
+			nil,
 		},
 		{
 			"the first directory has nothing to mask",

@@ -181,7 +181,10 @@ func (r *reader) readComment(l line) {
 				Severity: Note, Code: "ignored-nothing", Msg: "no code follows pmdaderived:ignore",
 			})
 		}
-		r.ignored = append(r.ignored, codes...)
+		isCode := func(word string) bool { return strings.Trim(word, "abcdefghijklmnopqrstuvwxyz0123456789-") == "" }
+		if r.areAll(l, ignoreWord, codes, isCode, "code: this line ignores nothing") {
+			r.ignored = append(r.ignored, codes...)
+		}
 		return
 	}
 	if names, ok := wordsAfter(maskWord, l.text); ok {
@@ -207,6 +210,21 @@ func (r *reader) readComment(l line) {
 	}
 }
 
+// areAll reports whether a function is true of all words after the first one of a comment, and reports an error at the
+// one of which it is not: that may be the first of a remark, whose words mean something else.
+func (r *reader) areAll(l line, first string, words []string, valid func(string) bool, not string) bool {
+	at := strings.Index(l.text, first) + len(first)
+	for _, word := range words {
+		at += strings.Index(l.text[at:], word)
+		if !valid(word) {
+			r.reportError(l, at, "", "%q is not a valid %s; write remarks on a line of their own", Clip(word), not)
+			return false
+		}
+		at += len(word)
+	}
+	return true
+}
+
 // addMark counts a mask or a control line at an offset of a line's text. It reports whether there may be one more, and
 // the first one that there may not be.
 func (r *reader) addMark(l line, at int) bool {
@@ -222,6 +240,10 @@ func (r *reader) readMask(l line, names []string) {
 	if len(names) == 0 {
 		r.reportProblem(l, len(l.text), nothing("no name follows pmdaderived:mask"))
 	}
+	isName := func(word string) bool { return pdu.LegalName(strings.TrimSuffix(word, ".*")) }
+	if !r.areAll(l, maskWord, names, isName, "name: this line masks nothing") {
+		return
+	}
 	at := strings.Index(l.text, maskWord) + len(maskWord)
 	for _, name := range names {
 		at += strings.Index(l.text[at:], name)
@@ -229,12 +251,8 @@ func (r *reader) readMask(l line, names []string) {
 			return
 		}
 		unused := nothing("masks nothing: no directory before this one has a definition " + name + " or below it")
-		if node := strings.TrimSuffix(name, ".*"); pdu.LegalName(node) {
-			r.setPosition(l, at, unused)
-			r.addMask(strings.TrimPrefix(node, "derived."), unused)
-		} else {
-			r.reportProblem(l, at, unused)
-		}
+		r.setPosition(l, at, unused)
+		r.addMask(strings.TrimPrefix(strings.TrimSuffix(name, ".*"), "derived."), unused)
 		at += len(name)
 	}
 }

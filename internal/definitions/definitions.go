@@ -114,7 +114,7 @@ func (r *Parsed) applyControls(inDoms string) {
 			r.Language.NoValue = c.Value == "1"
 			continue
 		default:
-			p.Severity, p.Msg = config.Warning, fmt.Sprintf("%q is not a valid value of control option %s: use 0 or 1",
+			p.Severity, p.Msg = config.Error, fmt.Sprintf("%q is not a valid value of control option %s: use 0 or 1",
 				c.Value, c.Option)
 		}
 		r.Problems = append(r.Problems, p)
