@@ -3,11 +3,14 @@ package config
 import (
 	"context"
 	"crypto/sha256"
+	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/sirupsen/logrus"
+	"golang.org/x/sys/unix"
 
 	"pmdaderived/internal/wait"
 )
@@ -40,7 +43,8 @@ type Watcher struct {
 	paths      []string
 	log        logrus.FieldLogger
 	openSource func() (eventSource, error)
-	wake       chan struct{} // capacity 1: something has happened
+	isMounted  func(path string) bool // isMountRoot, or a test
+	wake       chan struct{}          // capacity 1: something has happened
 
 	mu        sync.Mutex
 	loaded    fileState  // the last load; guarded by mu
@@ -59,7 +63,7 @@ type Watcher struct {
 
 // NewWatcher returns a watcher of a path list as Load takes it. It opens nothing before Run.
 func NewWatcher(paths []string, log logrus.FieldLogger) *Watcher {
-	return &Watcher{paths: paths, log: log, openSource: openEventSource, wake: make(chan struct{}, 1)}
+	return &Watcher{paths: paths, log: log, openSource: openEventSource, isMounted: isMountRoot, wake: make(chan struct{}, 1)}
 }
 
 // RecordLoad tells the watcher of a load, which may have any cause. It reports whether the load may be used. It
@@ -119,7 +123,7 @@ func (w *Watcher) Run(ctx context.Context, changed func()) {
 // the time until the next comparison if nothing happens.
 func (w *Watcher) compareFiles(isPoll bool, changed func()) time.Duration {
 	now, stamps := time.Now(), scanFiles(w.paths, stampFiles)
-	w.watchDirs(stamps.dirs)
+	w.watchFiles(stamps)
 	if isPoll && stamps.digest == w.stamp && now.Before(w.readDue) {
 		return min(pollInterval, w.readDue.Sub(now))
 	}
@@ -177,13 +181,34 @@ func (w *Watcher) compareContents(files fileState, stable time.Duration, changed
 	return next
 }
 
-// watchDirs makes the kernel report changes in the directories and of the listed files as far as it can.
-func (w *Watcher) watchDirs(dirs []string) {
+// watchFiles makes the kernel report changes in the directories and of the listed files as far as it can.
+func (w *Watcher) watchFiles(files fileState) {
 	err := w.openNotifier()
 	if err == nil {
-		err = w.notifier.watch(w.paths, dirs)
+		err = w.notifier.watch(w.paths, files.dirs)
+	}
+	if err == nil {
+		err = w.mountedFile(files)
 	}
 	w.logPollReason(err)
+}
+
+// mountedFile returns an error about the first file that is mounted by itself: its directory, which the kernel watches,
+// hears nothing of a change that is made outside the mount.
+func (w *Watcher) mountedFile(files fileState) error {
+	for _, name := range slices.Sorted(maps.Keys(files.sources)) {
+		if w.isMounted(files.sources[name].Path) {
+			return fmt.Errorf("%s is mounted by itself", name)
+		}
+	}
+	return nil
+}
+
+// isMountRoot reports whether something is mounted at a path. Kernels before 5.8 do not tell.
+func isMountRoot(path string) bool {
+	var stat unix.Statx_t
+	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, 0, &stat)
+	return err == nil && stat.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0
 }
 
 // logPollReason logs why the kernel does not report all changes, when that changes.

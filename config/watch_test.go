@@ -615,6 +615,25 @@ func TestWatchPolls(t *testing.T) {
 	}
 }
 
+// A file that is mounted by itself is found by the poll, and the log says which file that is.
+func TestWatchSaysWhichFileIsMounted(t *testing.T) {
+	d := newTree(t, files{"d/f": "a = 1\n", "d/g": "b = 1\n"})
+	synctest.Test(t, func(t *testing.T) {
+		s := newWatching(t, d.path("d"))
+		s.openSource = (&fake{}).open
+		s.isMounted = func(path string) bool { return path == d.path("d/g") }
+		s.start()
+		d.put("d/g", "b = 2\n")
+		assert.Equal(t, "a=1 b=2", s.after(pollInterval+quietTime))
+		require.Len(t, s.log.AllEntries(), 1)
+		assert.EqualError(t, s.log.LastEntry().Data["reason"].(error), d.path("d/g")+" is mounted by itself")
+		s.stop()
+	})
+	assert.True(t, isMountRoot("/proc"))
+	assert.False(t, isMountRoot("/proc/self"))
+	assert.False(t, isMountRoot(d.path("d/g")))
+}
+
 // A file is read each minute, also if nothing tells that it has changed.
 func TestWatchReadsEachMinute(t *testing.T) {
 	inBubble(t, func(t *testing.T, d tree, s *watching, _ *fake) {

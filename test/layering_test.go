@@ -125,7 +125,7 @@ var layers = map[string]layer{
 	"internal/wait":             {never: pure},
 	"internal/nowait":           {modules: unixCalls, never: talking},
 	"internal/regular":          {never: talking},
-	"config":                    {ours: "internal/blank internal/printable internal/regular internal/wait pdu", modules: logging + " " + watching},
+	"config":                    {ours: "internal/blank internal/printable internal/regular internal/wait pdu", modules: logging + " " + watching + " " + unixCalls},
 	"internal/commandline":      {ours: "config internal/timewindow pmda/pmapi", modules: parsing, never: pure},
 	"internal/definitions":      {ours: "config derived derived/syntax internal/operand internal/printable internal/served pdu pmda", never: pure},
 	"internal/collector": {
