@@ -228,7 +228,13 @@ func (s *station) compare(c *conformance.Case) string {
 	defer conn.Close()
 	client := &client{station: s, c: c, ctx: ctx, conn: conn, names: map[pdu.Inst]any{}}
 	found := must(conn.LookupNames(ctx, []string{"derived.dmc." + c.Name}))(s.t)
+	problem, _, _ := strings.Cut(s.problems["dmc."+c.Name], "\n")
 	switch {
+	case c.Class == "semantic":
+		return conformance.Different("lookup", pdu.ErrName, found[0].Code) +
+			conformance.Different("message", c.Message(), problem)
+	case c.Class == "unbound" && found[0].Code < 0:
+		return conformance.Different("lookup", pdu.ErrName, found[0].Code)
 	case c.Refused():
 		if found[0].Code == 0 {
 			return "want a syntax error, got none"
@@ -239,18 +245,10 @@ func (s *station) compare(c *conformance.Case) string {
 	}
 	desc, err := conn.Desc(ctx, found[0].PMID)
 	code := pdu.CodeOf(err)
-	problem, _, _ := strings.Cut(s.problems["dmc."+c.Name], "\n")
-	if c.Class == "semantic" || c.Class == "unbound" {
-		different := conformance.Different("descriptor", pdu.ErrBadDerive, code)
-		if code == 0 && c.Class == "unbound" { // it was bound to other operands, and pmlogger needs its descriptor
-			client.desc = desc
-			answer, _ := client.fetch()
-			different = conformance.Different("fetch", pdu.ErrAgain, answer.Code)
-		}
-		if c.Class == "semantic" {
-			different += conformance.Different("message", c.Message(), problem)
-		}
-		return different
+	if code == 0 && c.Class == "unbound" { // it was bound to other operands, and pmlogger needs its descriptor
+		client.desc = desc
+		answer, _ := client.fetch()
+		return conformance.Different("fetch", pdu.ErrAgain, answer.Code)
 	}
 	if code < 0 {
 		return "descriptor: " + code.Error() + "\n" + problem

@@ -36,7 +36,10 @@ func dbpmda(t *testing.T, pmcd, warm string) string {
 		program, pmcd)
 
 	script := open + string(requests)
-	if warm != "" {
+	if warm == "" { // without a pmcd there are the names of an earlier run only
+		state := must(os.ReadFile(filepath.Join(dbpmdaDir, "state")))(t)
+		require.NoError(t, os.WriteFile(filepath.Join(work, "state"), state, 0o644))
+	} else {
 		// dbpmda cannot wait for a value. The first fetch makes the agent expect another one and sample for it.
 		script = open + "wait 2\ngetdesc off\nfetch " + warm + "\nwait 1\n" + string(requests)
 	}
