@@ -82,6 +82,14 @@ func (r *reader) readAttribute(l line, name string, start, paren, equals int) {
 			r.reportProblem(l, valueAt, &Problem{Msg: err.Error(), Name: name, Err: err})
 			return
 		}
+		for _, own := range []string{"instance", "job"} {
+			if strings.Contains(labels, `"`+own+`":`) {
+				r.reportProblem(l, attrAt, &Problem{
+					Severity: Warning, Code: "scrape-label", Name: name, Msg: "Prometheus gives each series a label " + own +
+						" itself, and renames this one or lets it take the place of that",
+				})
+			}
+		}
 		text = labels
 		entry.definition.LabelsPos = r.position(l, attrAt)
 	}

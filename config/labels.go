@@ -49,6 +49,8 @@ func ParseLabels(text string) (labels string, offset int, err error) {
 		case !pdu.LegalName(name) || strings.Contains(name, "."):
 			return refuse(nameAt, "%q is not a valid name of a label, which has letters, digits and underscores, and a "+
 				"letter first", Clip(name))
+		case pdu.ReservedLabel(name):
+			return refuse(nameAt, "label %s would take the place of the instance in /metrics for Prometheus", name)
 		case len(name) > pdu.MaxLabelName:
 			return refuse(nameAt, "name of a label longer than %d bytes", pdu.MaxLabelName)
 		case twice:

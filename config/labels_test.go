@@ -74,6 +74,8 @@ func TestParseLabelsRefuses(t *testing.T) {
 		{"a name that begins with a digit", `{"1": 1}`, 1, `"1"` + named},
 		{"a name that begins with an underscore", `{"_a": 1}`, 1, `"_a"` + named},
 		{"an empty name", `{"": 1}`, 1, `""` + named},
+		{"the name of the instance", `{"a": 1, "instname": "x"}`, 9, "label instname would take the place of the instance in /metrics for Prometheus"},
+		{"the number of the instance", `{"instid": 1}`, 1, "label instid would take the place of the instance in /metrics for Prometheus"},
 		{"a long name", `{"` + strings.Repeat("n", 256) + `":1}`, 1, "name of a label longer than 255 bytes"},
 		{"many", numberedLabels(201, "1"), 1 + 200*9, "more than 200 labels"},
 		{"long", longLabel(MaxLabelText + 1), 0, "labels longer than 32768 bytes"},

@@ -146,6 +146,10 @@ func TestRead(t *testing.T) {
 		{"labels", "a = 1\n a (labels) = {\"team\": \"db\", \"b\": 1} \n", []string{"a=1", `a(labels)={"b":1,"team":"db"} 2:5`}},
 		{"labels on several lines", "a = 1\na(labels) = {\"b\": 1, \\\n  \"c\": 2}\n", []string{"a=1", `a(labels)={"b":1,"c":2} 2:3`}},
 		{"labels in quotes", "a = 1\na(labels) = '{\"b\": 1,\n\"c\": \"\\'\"}'\n", []string{"a=1", `a(labels)={"b":1,"c":"'"} 2:3`}},
+		{"labels of a scrape", "a = 1\na(labels) = {\"job\": \"b\", \"jobs\": \"\\\"instance\\\":\"}\n", []string{
+			"a=1", `a(labels)={"job":"b","jobs":"\"instance\":"} 2:3`,
+			"2:3 warning: Prometheus gives each series a label job itself, and renames this one or lets it take the place of that",
+		}},
 		{"wrong labels", "a = 1\na(labels) = {\"a\":1, \\\n \"b.c\": 2}\n", []string{
 			"a=1", `3:2 error: "b.c" is not a valid name of a label, which has letters, digits and underscores, and a letter first`,
 		}},

@@ -217,6 +217,10 @@ func asJSON(value any) ([]byte, error) {
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
 }
 
+// ReservedLabel reports whether a label has a name under which pmproxy tells Prometheus the instance of each value: a
+// label of that name would make one series of several instances.
+func ReservedLabel(name string) bool { return name == "instname" || name == "instid" }
+
 // checkLabel returns an error if name is not legal or too long for a label.
 func checkLabel(name string) error {
 	switch {

@@ -43,6 +43,7 @@ const (
 	RuleTernaryExtra
 	RuleDimensionRange
 	RuleGroupSingular
+	RuleReservedLabel
 	RuleKeyType
 	RuleKeyInDom
 	RuleGroupCounter
@@ -156,6 +157,13 @@ var ruleTexts = [...]struct{ reason, example string }{
 	},
 	// `by (KEY)` needs a set of instances, not a single value.
 	RuleGroupSingular: {"Operand has no instances to group", "sum(mem.physmem) by (/x/)"},
+	// pmproxy tells Prometheus the instance in these labels. Give the groups a label of another name:
+	//
+	//	semantics.named = sum(network.interface.in.bytes) by (interface=/^([a-z]+)/)
+	RuleReservedLabel: {
+		"Label instname or instid would take the place of the group in /metrics for Prometheus",
+		"sum(network.interface.in.bytes) by (instname=/^([a-z]+)/)",
+	},
 	RuleKeyType: {
 		"Key is neither a string nor a whole number",
 		"sum(network.interface.in.bytes) by (network.interface.speed)",

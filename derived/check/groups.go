@@ -15,6 +15,11 @@ func (c *checker) setGroups(n *Node, e *syntax.Call) *Error {
 	if x.InDom == pdu.NoInDom {
 		return c.errorAt(e, RuleGroupSingular, callText(e))
 	}
+	for _, key := range e.By.Keys {
+		if pdu.ReservedLabel(key.LabelName()) {
+			return c.errorAt(key, RuleReservedLabel, callText(e))
+		}
+	}
 	made := &GroupKey{By: e.By, Over: x}
 	var err *Error
 	if made.Keys, err = c.keys(n, x, e); err != nil {
