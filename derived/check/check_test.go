@@ -237,6 +237,7 @@ func TestBrokenChain(t *testing.T) {
 	assert.EqualError(t, m.Err, "Semantic error: derived metric m0: operand m1: Definition of operand metric failed "+
 		"(Semantic error: derived metric m9999: operand nosuch: Unknown operand metric)")
 	assert.True(t, m.Err.Unbound())
+	assert.True(t, m.Err.Absent())
 }
 
 // A ring of definitions is an error in each of them, however long it is.

@@ -357,6 +357,14 @@ func (e *Error) Origin() string {
 	return e.Metric
 }
 
+// Absent reports whether all that is missing is a metric that nothing has taken away: the collector just lacks it.
+func (e *Error) Absent() bool {
+	if e.Rule == RuleBrokenOperand {
+		return e.cause.Absent()
+	}
+	return e.Rule == RuleTernaryUnknown || e.Rule == RuleUnknownOperand && e.Detail == "" // no mask
+}
+
 // Unbound reports whether only metrics are missing: the definition becomes valid when they appear.
 func (e *Error) Unbound() bool {
 	switch e.Rule {

@@ -67,6 +67,9 @@ func (a *Agent) controlDefinitions(yield func(*control.Definition) bool) {
 
 // problem says why a metric is not served as it is written, or why it has no values now.
 func (a *Agent) problem(snap *reload.Snapshot, m *reload.ServedState) string {
+	if m.Served.Absent {
+		return "" // most hosts lack the metrics of some shipped definitions
+	}
 	if m.Served.Problem != "" || m.Series == nil {
 		return m.Served.Problem
 	}

@@ -82,7 +82,7 @@ func (e *explanation) showRow(row collector.DefinitionRow, s subject) {
 	if s.source != nil && expression != "" && expression != s.def.PublicText() {
 		e.line("other text", expression)
 	}
-	if s.problem != nil && row.Text("state") == "kept" {
+	if s.problem != nil && row.Text("state") == "kept" || s.source == nil {
 		e.line("expression", expression)
 	}
 	if age, ok := row.Since("age"); ok {

@@ -276,6 +276,7 @@ func (b *builder) setUnbound(e *Served, bound *derived.Metric, problem string) (
 		e.State, e.HasDesc = Failed, false
 	default:
 		e.State, problem = Unbound, e.Def.errorText(bound.Err, b.secret)
+		e.Absent = e.Problem == "" && bound.Err.Absent()
 	}
 	if b.Catalog != nil && e.Problem == "" {
 		e.Problem = problem

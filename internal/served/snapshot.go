@@ -65,6 +65,7 @@ type Served struct {
 
 	State      State
 	Problem    string // why it is not served, or served with its former text
+	Absent     bool   // the problem is only that this host lacks a metric, which is no error
 	Reported   bool   // the problem is one of Config.Failures, and so is logged already
 	Unreadable bool   // it could never be read: it has a state, and no name in the PMNS
 
