@@ -18,7 +18,7 @@ type Vector struct {
 	Bits  []uint64
 	Blobs [][]byte
 
-	Why string // more about Code; "": nothing is known
+	Why string // more about Code, or why there are no values; "": nothing is known
 
 	// Incomplete reports that values are missing, because a delta() or rate() had nothing to compare with, or by a rule of
 	// windows. It is false where there are none to begin with, of which sum() and count() are 0.

@@ -151,8 +151,11 @@ func (e *Evaluation) step(i int32) *column.Vector {
 	case opInstances:
 		e.instances(s, c)
 	}
-	if c.v.Code >= 0 && c.v.Len() == 0 && s.op != opTernary {
-		s.takes(func(k int32) { c.v.Incomplete = c.v.Incomplete || e.step(k).Incomplete })
+	if c.v.Code >= 0 && c.v.Len() == 0 {
+		if s.op != opTernary {
+			s.takes(func(k int32) { c.v.Incomplete = c.v.Incomplete || e.step(k).Incomplete })
+		}
+		e.setWhyEmpty(s, c)
 	}
 	if c.v.Code < 0 && c.v.Why == "" {
 		s.takes(func(k int32) {
@@ -162,6 +165,17 @@ func (e *Evaluation) step(i int32) *column.Vector {
 		})
 	}
 	return &c.v
+}
+
+// setWhyEmpty sets why a step has no values: an operand has none, and says why, or all have some and the step leaves
+// none of them.
+func (e *Evaluation) setWhyEmpty(s *step, c *cell) {
+	c.v.Why = s.whyEmpty()
+	s.takes(func(k int32) {
+		if r := &e.results[k]; r.round == e.round && r.v.Len() == 0 {
+			c.v.Why = r.v.Why
+		}
+	})
 }
 
 // setNumber makes v the only number of the result.

@@ -120,6 +120,23 @@ func (s *step) ofCounter() bool { return s.variant }
 // positive reports whether opDelta has no value of a counter that went down, also outside of windows.
 func (s *step) positive() bool { return s.word != 0 }
 
+// whyEmpty returns why the step may have no values although its operands have; "": that says nothing to an author.
+func (s *step) whyEmpty() string {
+	switch s.op {
+	case opNothing:
+		return "novalue() was chosen"
+	case opSelect:
+		return "there is no such instance"
+	case opMatch:
+		return "the pattern matches no instance"
+	case opArith, opCompare, opBool, opPair:
+		return "no instance of one operand has a partner in the other"
+	case opGroup, opSpread:
+		return "no instance has a key"
+	}
+	return ""
+}
+
 // merges returns what the groups of opWhole are.
 func (s *step) merges() merging { return merging(s.word) }
 

@@ -96,9 +96,6 @@ func (a *Agent) missing(snap *reload.Snapshot, m *reload.ServedState) string {
 			return fmt.Sprintf("with its functions over time the agent would keep more than %d values", window.MaxValues)
 		}
 	}
-	if *m.Why != "" && m.Served.Protected {
-		return "its instances, whose names are protected, are no buckets of a histogram"
-	}
 	return *m.Why
 }
 

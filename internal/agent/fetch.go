@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"time"
 
 	"pmdaderived/derived"
@@ -261,7 +262,9 @@ func (a *Agent) evaluate(snap *reload.Snapshot, m *reload.ServedState, in histor
 func (a *Agent) writeValues(f *fetch, p *place, v *derived.Vector) {
 	m := &p.state
 	if v.Code < 0 {
-		*m.Why = v.Why
+		if *m.Why = v.Why; v.Why != "" && m.Served.Protected {
+			*m.Why = "its instances, whose names are protected, are no buckets of a histogram"
+		}
 		f.reply.Fail(m.Served.ID, v.Code)
 		return
 	}
@@ -372,8 +375,12 @@ func (a *Agent) countServed(c *clientContext) {
 		if p.value == nil {
 			continue
 		}
+		*p.state.Why = p.value.Why
+		finite := func(b uint64) bool { return derived.Finite(p.value.Type, b) }
+		if !a.options.NonFinite && !p.value.Finite() && !slices.ContainsFunc(p.value.Bits, finite) {
+			*p.state.Why = "computed, not served: not finite"
+		}
 		p.state.Usage.Fetched, p.state.Usage.Values, p.value = c.fetchedAt, p.value.Len(), nil
-		*p.state.Why = ""
 		p.state.Usage.Time += p.evaluationTime
 		if len(p.history.Samples) == 0 { // made of constants alone
 			continue

@@ -76,3 +76,24 @@ func TestDomainThatCannotBeHad(t *testing.T) {
 	assert.Len(t, h.value(h.id("derived.c")), 2)
 	assert.Equal(t, []string{"", "instances of domain 3.9: " + pdu.ErrInDom.Error(), ""}, h.problems())
 }
+
+// A definition whose operands have values and that has none says why, once a client has fetched it.
+func TestWhyThereAreNoValues(t *testing.T) {
+	h := start(t, newCollector(t), conf(
+		"a = up.load / (up.load - up.load)", "b = up.load > 100 ? up.load : novalue()", "c = up.bin[nosuch] + 1",
+		"d = max(matchinst(/nosuch/, up.bin))", "e = up.bin[one] + 1", "f = up.bin + matchinst(/nosuch/, up.bin)",
+		"g = matchinst(/one/, up.bin) + matchinst(/two/, up.bin)")).bound()
+	h.value(h.id("derived.e"))
+	for _, name := range []string{"a", "b", "c", "d", "f", "g"} {
+		await.Until(t, name+" is computed", func() bool {
+			set := h.fetch(h.id("derived." + name))[0]
+			require.Empty(t, set.Values, name)
+			return set.Code == 0
+		})
+	}
+	assert.Equal(t, []string{
+		"computed, not served: not finite", "novalue() was chosen", "there is no such instance",
+		"the pattern matches no instance", "", "the pattern matches no instance",
+		"no instance of one operand has a partner in the other",
+	}, h.problems())
+}

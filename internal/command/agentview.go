@@ -93,7 +93,7 @@ func (e *explanation) showRow(row collector.DefinitionRow, s subject) {
 	if evaluated, ok := row.Since("evaluated"); ok {
 		e.line("last computed", evaluated+" ago: "+plural.Of(int(row["values"].Bits), "value"))
 	} else {
-		e.line("last computed", "never: no client has fetched it")
+		e.line("last computed", "never: no client has fetched it, or only errors")
 	}
 }
 
@@ -150,7 +150,11 @@ func (e *explanation) showParts(ctx context.Context, s subject) error {
 	list := func(head string, listed func(i int) bool) {
 		for i, part := range parts {
 			if listed(i) {
-				e.line(head, printable.Line(part.Expr.String()))
+				text := printable.Line(part.Expr.String())
+				if why := session.Value(metrics[i]).Why; why != "" {
+					text += ": " + why
+				}
+				e.line(head, text)
 				head = ""
 			}
 		}

@@ -85,8 +85,8 @@ func instanceMetrics(s *Source) []Metric {
 			Short: "reason why a definition is not served as written or lacks values; empty if there is none",
 			Long: "For a definition that is served, the reason is an operand without values (even if the definition\n" +
 				"has values without it), an agent that is not sampled now because it is slow, that the agent has\n" +
-				"no connection to pmcd, or an instance that is no bucket of a histogram. A definition that is unbound\n" +
-				"because this host lacks a metric is no error.",
+				"no connection to pmcd, an instance that is no bucket of a histogram, or why the newest result has no\n" +
+				"values. A definition that is unbound because this host lacks a metric is no error.",
 			Content: definitions(func(v *Values, d *Definition) { v.text(d.ID, d.Problem()) }),
 		},
 		{
