@@ -23,6 +23,7 @@ const (
 func Parse(path string, content []byte) (*File, []*config.Problem) {
 	p := &parser{
 		file: &File{Path: path}, shared: newDeclarations(), interval: defaultInterval, names: map[string]int{},
+		paths: map[string]bool{},
 	}
 	if len(content) > MaxFileSize {
 		return nil, []*config.Problem{{
@@ -50,11 +51,12 @@ type parser struct {
 
 	shared      *declarations
 	interval    time.Duration
-	intervalAt  sourcePos      // position of the interval statement
-	test        *Test          // the present test
-	names       map[string]int // line of each test, by title
-	metricCount int            // number of metrics so far
-	valueCount  int            // number of values so far
+	intervalAt  sourcePos       // position of the interval statement
+	test        *Test           // the present test
+	names       map[string]int  // line of each test, by title
+	paths       map[string]bool // of definitions, those of file.Definitions
+	metricCount int             // number of metrics so far
+	valueCount  int             // number of values so far
 }
 
 // report adds a problem. The first ones are enough: many that follow come from these.
@@ -191,9 +193,10 @@ func (p *parser) definitions(keyword token, words []token) {
 		path, ok := p.unquoted(w)
 		switch {
 		case !ok:
-		case slices.Contains(p.file.Definitions, path):
+		case p.paths[path]:
 			p.report(w.pos, config.Clip(path)+" is already named")
 		default:
+			p.paths[path] = true
 			p.file.Definitions = append(p.file.Definitions, path)
 		}
 	}

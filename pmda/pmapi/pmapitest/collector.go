@@ -293,8 +293,12 @@ func (s *session) below(name string) (leaf *Metric, names []string) {
 
 func (s *session) lookup(names []string) pdu.Message {
 	reply := &pdu.PMNSIDs{PMIDs: make([]pdu.PMID, len(names))}
+	leaves := make(map[string]*Metric, len(s.Metrics))
+	for i := range s.Metrics {
+		leaves[s.Metrics[i].Name] = &s.Metrics[i]
+	}
 	for i, name := range names {
-		leaf, below := s.below(name)
+		leaf := leaves[name]
 		switch {
 		case leaf != nil && leaf.Refused < 0: // pmcd refuses them all
 			return &pdu.Error{Code: leaf.Refused}
@@ -303,9 +307,10 @@ func (s *session) lookup(names []string) pdu.Message {
 			reply.Status++
 		case len(names) > 1:
 			reply.PMIDs[i] = pdu.NoPMID
-		case len(below) > 0:
-			return &pdu.Error{Code: pdu.ErrNonLeaf}
 		default:
+			if _, below := s.below(name); len(below) > 0 {
+				return &pdu.Error{Code: pdu.ErrNonLeaf}
+			}
 			return &pdu.Error{Code: pdu.ErrName}
 		}
 	}
