@@ -11,6 +11,7 @@ type Definition struct {
 	Name string      // without the prefix it is served under
 	Text string      // the expression
 	Expr syntax.Expr // its tree; spans are byte offsets into Text
+	File string      // path; "": it is in none
 }
 
 // Parse reads the expression of a definition. An error is a *syntax.Error.

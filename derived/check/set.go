@@ -41,11 +41,11 @@ func (s *Set) Metrics() []*Metric { return s.metrics }
 func (s *Set) Ordered() []*Metric { return s.ordered }
 
 // Refuse gives m an error, because it needs more than a number of operands and instances together with the metrics
-// before it in Ordered. Metrics that use it are to be refused, too.
+// of its file before it in Ordered. Metrics that use it are to be refused, too.
 func (m *Metric) Refuse(most int) {
 	m.Err = &Error{
 		Metric: m.Name, What: "operand " + operandText(m.Definition.Expr), Rule: RuleTooDeep, Span: m.Definition.Expr.Span(),
-		Detail: fmt.Sprintf("definitions need at most %d operands and instances of each other", most),
+		Detail: fmt.Sprintf("definitions of a file need at most %d operands and instances of each other", most),
 	}
 	m.Tree, m.Desc = nil, pdu.Desc{}
 }

@@ -20,9 +20,12 @@ type compiler struct {
 	reads   []bool           // of each step: it is computed from a metric
 	walked  []uint32         // of each step: the last walk of collectNeeds that met it
 	walks   uint32           // of collectNeeds, so far
-	needs   map[int32]*Needs // of the metrics, by the steps of their values; nil: it is refused
+	needs   map[int32]*Needs // of the metrics, by the steps of their values
 
-	roomForNeeds int // how much of MaxNeeds is left
+	file    string               // of the metric that is compiled now
+	counted map[string]int       // the part of MaxNeeds that each file has taken
+	refused map[*check.Node]bool // the trees of metrics that are refused
+	beyond  bool                 // the metric that is compiled now uses one of these, or a window beyond MaxNeeds
 
 	known       map[step]int32   // the position of each step
 	byTree      map[treeAt]int32 // the steps of trees with operands
@@ -62,7 +65,8 @@ type unit struct {
 // newCompiler returns a compiler with room for about n steps.
 func newCompiler(s *Set, n int) *compiler {
 	return &compiler{
-		set: s, program: &program{steps: make([]step, 0, n)}, roomForNeeds: MaxNeeds,
+		set: s, program: &program{steps: make([]step, 0, n)},
+		counted: make(map[string]int), refused: make(map[*check.Node]bool),
 		reads: make([]bool, 0, n), walked: make([]uint32, 0, n), needs: make(map[int32]*Needs),
 		known: make(map[step]int32, n), byTree: make(map[treeAt]int32), instancesOf: make(map[treeAt]int32),
 		patternOf: make(map[string]int32), textOf: make(map[string]int32),
@@ -71,12 +75,13 @@ func newCompiler(s *Set, n int) *compiler {
 	}
 }
 
-// addMetric adds the steps of a metric, and refuses it if the needs of the set would be too many.
+// addMetric adds the steps of a metric, and refuses it if the needs of its file would be too many.
 func (c *compiler) addMetric(m *Metric) {
+	c.file, c.beyond = m.Definition.File, false
 	m.root = c.addTree(m.Tree, 0)
 	var ok bool
 	if m.needs, ok = c.collectNeeds(m.root, m.Tree); !ok {
-		c.needs[m.root] = nil
+		c.refused[m.Tree] = true
 		m.Refuse(MaxNeeds)
 		return
 	}
@@ -141,6 +146,7 @@ func (c *compiler) addTree(n *check.Node, age uint8) int32 {
 	}
 	for n.Other != nil {
 		n = n.Other
+		c.beyond = c.beyond || c.refused[n]
 	}
 	if len(n.Kids) == 0 {
 		return c.addNode(n, age)

@@ -41,9 +41,9 @@ func (s Selector) compare(t Selector) int {
 // definitions that people write.
 const freeNeeds = 32
 
-// MaxNeeds is the number of entries in all Needs of a set that come from other definitions, or from windows within a
-// window, but for freeNeeds of each. A chain of definitions that each add an operand has as many as half the square of
-// its length. What a definition's own text adds does not count: it grows with the text.
+// MaxNeeds is the number of entries in all Needs of the metrics of a file that come from other definitions, or from
+// windows within a window, but for freeNeeds of each. A chain of definitions that each add an operand has as many as
+// half the square of its length. What a definition's own text adds does not count: it grows with the text.
 const MaxNeeds = 250_000
 
 // size returns the number of entries of all lists.
@@ -51,9 +51,12 @@ func (n *Needs) size() int {
 	return len(n.Operands) + len(n.Names) + len(n.Members) + len(n.Selectors) + len(n.Labels) + len(n.Groups) + len(n.Windows)
 }
 
-// collectNeeds returns the needs of a step and of all steps below it. n is the tree of the step. ok is false if they are
-// beyond MaxNeeds, or those of something below are.
+// collectNeeds returns the needs of a step and of all steps below it. n is the tree of the step. ok is false if they
+// are beyond MaxNeeds, or something that is compiled with the step is.
 func (c *compiler) collectNeeds(root int32, n *check.Node) (needs Needs, ok bool) {
+	if c.beyond {
+		return Needs{}, false
+	}
 	needs = Needs{History: int(n.History), HasDelta: n.HasDelta}
 	if known := c.needs[root]; known != nil { // of a metric with the same expression: the lists are shared
 		same := *known
@@ -61,6 +64,7 @@ func (c *compiler) collectNeeds(root int32, n *check.Node) (needs Needs, ok bool
 		return same, true
 	}
 	others := 0 // the number of entries that others have
+	room := MaxNeeds - c.counted[c.file]
 	c.walks++
 	for todo := []int32{root}; len(todo) > 0; {
 		i := todo[len(todo)-1]
@@ -70,7 +74,7 @@ func (c *compiler) collectNeeds(root int32, n *check.Node) (needs Needs, ok bool
 		}
 		c.walked[i] = c.walks
 		if known, ok := c.needs[i]; ok { // of a metric that this one uses: a chain is not walked again for each
-			if known == nil || known.size() > c.roomForNeeds+freeNeeds {
+			if known.size() > room+freeNeeds {
 				return Needs{}, false
 			}
 			others += known.size()
@@ -82,11 +86,7 @@ func (c *compiler) collectNeeds(root int32, n *check.Node) (needs Needs, ok bool
 		}
 		s := &c.program.steps[i]
 		if s.op == opWindow {
-			w := c.program.window(s)
-			if w.beyond {
-				return Needs{}, false
-			}
-			others += w.needs.size()
+			others += c.program.window(s).needs.size()
 		}
 		c.addStepNeeds(&needs, s)
 		s.takes(func(k int32) { todo = append(todo, k) })
@@ -99,10 +99,10 @@ func (c *compiler) collectNeeds(root int32, n *check.Node) (needs Needs, ok bool
 	needs.Groups = distinct(needs.Groups, cmp.Compare)
 	needs.Windows = distinct(needs.Windows, cmp.Compare)
 	if more := min(others, needs.size()) - freeNeeds; more > 0 {
-		if c.roomForNeeds < more {
+		if room < more {
 			return Needs{}, false
 		}
-		c.roomForNeeds -= more
+		c.counted[c.file] += more
 	}
 	return needs, true
 }

@@ -46,7 +46,7 @@ func TestNeedsAreBounded(t *testing.T) {
 			assert.Positive(t, refused)
 			last, _ := set.Lookup(fmt.Sprint("m", length))
 			assert.EqualError(t, last.Err, fmt.Sprintf("Semantic error: derived metric m%d: operand <expr>: Definitions nested too "+
-				"deeply (definitions need at most 250000 operands and instances of each other)", length))
+				"deeply (definitions of a file need at most 250000 operands and instances of each other)", length))
 		})
 	}
 }
@@ -69,6 +69,35 @@ func TestOwnNeedsAreNotBounded(t *testing.T) {
 	for _, m := range set.Metrics()[1501:] { // the chain is beyond the limit
 		require.Nil(t, m.Err, m.Name)
 	}
+}
+
+// A file that needs too much takes nothing from another, even if both have the same definitions.
+func TestNeedsOfAnotherFile(t *testing.T) {
+	defs := []*check.Definition{parse(t, "m0", "max(bin)")}
+	for i := range 1500 {
+		defs = append(defs, parse(t, fmt.Sprint("m", i+1), fmt.Sprintf("m%d + (bin)[i%d]", i, i+1)))
+	}
+	for _, file := range []string{"a", "b"} {
+		for name, format := range map[string]string{"sum": "m50 + %d", "window": "max_sample(m50, \"%ds\", \"1s\")", "latch": `latch(m50 > 0, m50 < %d)`} {
+			for i := range 100 {
+				defs = append(defs, parse(t, fmt.Sprint(file, name, i), fmt.Sprintf(format, i+1)))
+			}
+		}
+	}
+	for _, d := range defs {
+		if d.File = "a"; d.Name[0] == 'b' {
+			d.File = "b"
+		}
+	}
+	set := NewSet(check.NewSet(check.Language{}, defs, derivedtest.NewCatalog(t), "derived"))
+	for _, m := range set.Metrics() {
+		if m.Definition.File == "b" {
+			require.Nil(t, m.Err, m.Name)
+			require.NotEmpty(t, m.Needs().Selectors, m.Name)
+		}
+	}
+	last, _ := set.Lookup("m1500")
+	assert.NotNil(t, last.Err)
 }
 
 // What is needed for twice as long a chain is not four times as much.

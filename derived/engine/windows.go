@@ -32,7 +32,6 @@ type Window struct {
 	root      int32         // the step of the operand
 	instances int32         // the step that Instances needs
 	needs     Needs
-	beyond    bool // the needs are beyond MaxNeeds: no metric with the window is served
 }
 
 // PerClient reports whether the window begins at the client's last fetch.
@@ -105,11 +104,15 @@ func (c *compiler) addWindow(e *syntax.Call, n *check.Node) int32 {
 	_, w.Grouped = c.set.groupDomains[n.InDom]
 	var ok bool
 	w.needs, ok = c.collectNeeds(w.root, x)
-	w.beyond = !ok
+	c.beyond = !ok
 	if !w.Grouped && n.InDom != pdu.NoInDom { // to notice that a number has become another instance
 		w.needs.Names = distinct(append(w.needs.Names, n.InDom), cmp.Compare)
 	}
-	return addEntry(c.windowAt, &c.program.windows, same, w)
+	at := addEntry(c.windowAt, &c.program.windows, same, w)
+	if !ok { // a metric of another file may have it
+		delete(c.windowAt, same)
+	}
+	return at
 }
 
 // addKeys makes keys a part of what the window computes.

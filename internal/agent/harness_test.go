@@ -40,7 +40,8 @@ func confFile(file string, lines ...string) served.Config {
 			c.Failures = append(c.Failures, served.Failure{Name: name, Message: err.Error()})
 			continue
 		}
-		c.Definitions = append(c.Definitions, served.Definition{Definition: d, File: file, Line: i + 1})
+		d.File = file
+		c.Definitions = append(c.Definitions, served.Definition{Definition: d, Line: i + 1})
 	}
 	return c
 }

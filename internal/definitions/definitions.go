@@ -58,11 +58,12 @@ func (f Reader) Read() Parsed {
 	parsed := map[*config.Definition]*derived.Definition{}
 	accept := func(d *config.Definition) error {
 		p := known[d.Name]
-		if p == nil || p.Text != d.Expr {
+		if p == nil || p.Text != d.Expr || p.File != d.Pos.File {
 			var err error
 			if p, err = derived.Parse(strings.Clone(d.Name), strings.Clone(d.Expr)); err != nil {
 				return err
 			}
+			p.File = d.Pos.File
 		}
 		known[p.Name], parsed[d] = p, p
 		return nil
@@ -85,7 +86,6 @@ func (f Reader) Read() Parsed {
 			OneLine:    d.OneLine,
 			Help:       d.Help,
 			Labels:     d.Labels,
-			File:       d.Pos.File,
 			Line:       d.Pos.Line,
 			Secret:     d.Secret,
 			Explain: func(offset int, msg string) string {

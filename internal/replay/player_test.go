@@ -36,7 +36,8 @@ func definitions(t *testing.T, lines ...string) (defs []served.Definition) {
 		name, text, _ := strings.Cut(line, " = ")
 		d, err := derived.Parse(name, text)
 		require.NoError(t, err)
-		defs = append(defs, served.Definition{Definition: d, File: "/etc/site.conf", Line: i + 1})
+		d.File = "/etc/site.conf"
+		defs = append(defs, served.Definition{Definition: d, Line: i + 1})
 	}
 	return defs
 }

@@ -294,7 +294,7 @@ func (b *builder) addUnreadable() {
 		}
 		b.snapshot.Served = append(b.snapshot.Served, &Served{
 			Def: &Definition{
-				Definition: &derived.Definition{Name: name, Text: f.Text}, File: f.File, Line: f.Line, Secret: f.Secret,
+				Definition: &derived.Definition{Name: name, Text: f.Text, File: f.File}, Line: f.Line, Secret: f.Secret,
 			},
 			ID: id, Inst: b.IDs.Instance(id), State: Failed, Problem: f.Message, Reported: true, Unreadable: true,
 		})

@@ -15,7 +15,6 @@ type Definition struct {
 	*derived.Definition
 	OneLine, Help *string // nil: not given
 	Labels        *string // as config.ParseLabels returns them; nil: not given
-	File          string
 	Line          int
 
 	// Explain returns a message about an offset in the expression with the position in the file, the line and a caret.

@@ -61,7 +61,8 @@ func confFile(file string, lines ...string) Config {
 			c.Failures = append(c.Failures, Failure{Name: name, Message: err.Error()})
 			continue
 		}
-		c.Definitions = append(c.Definitions, Definition{Definition: d, File: file, Line: i + 1})
+		d.File = file
+		c.Definitions = append(c.Definitions, Definition{Definition: d, Line: i + 1})
 	}
 	return c
 }
