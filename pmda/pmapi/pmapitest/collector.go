@@ -293,12 +293,17 @@ func (s *session) below(name string) (leaf *Metric, names []string) {
 
 func (s *session) lookup(names []string) pdu.Message {
 	reply := &pdu.PMNSIDs{PMIDs: make([]pdu.PMID, len(names))}
-	leaves := make(map[string]*Metric, len(s.Metrics))
-	for i := range s.Metrics {
-		leaves[s.Metrics[i].Name] = &s.Metrics[i]
+	leaves := make(map[string]*Metric)
+	if len(names) > 1 {
+		for i := range s.Metrics {
+			leaves[s.Metrics[i].Name] = &s.Metrics[i]
+		}
 	}
 	for i, name := range names {
-		leaf := leaves[name]
+		leaf, below := leaves[name], []string(nil)
+		if len(names) == 1 {
+			leaf, below = s.below(name)
+		}
 		switch {
 		case leaf != nil && leaf.Refused < 0: // pmcd refuses them all
 			return &pdu.Error{Code: leaf.Refused}
@@ -307,10 +312,9 @@ func (s *session) lookup(names []string) pdu.Message {
 			reply.Status++
 		case len(names) > 1:
 			reply.PMIDs[i] = pdu.NoPMID
+		case len(below) > 0:
+			return &pdu.Error{Code: pdu.ErrNonLeaf}
 		default:
-			if _, below := s.below(name); len(below) > 0 {
-				return &pdu.Error{Code: pdu.ErrNonLeaf}
-			}
 			return &pdu.Error{Code: pdu.ErrName}
 		}
 	}
