@@ -170,15 +170,23 @@ type Reader struct {
 	reducer reducer
 	state   *State                     // the last one
 	since   map[int64]*derived.Results // of state, by the tick that a client has read last; nil values are not computed yet
+	copies  map[int64][]copied         // of state and this request, by the same tick
 	limit   int                        // number of values that a request may read
 	left    int                        // number of values that this request may still read
+	tooMany *derived.Vector            // the result of a window that would need more
 }
 
 // NewReader returns a Reader for requests that may each read a number of values from per-client windows.
-func NewReader(limit int) *Reader { return &Reader{limit: limit, left: limit} }
+func NewReader(limit int) *Reader {
+	tooMany := &derived.Vector{Code: pdu.ErrTooBig, Why: tooManyInRequest}
+	return &Reader{limit: limit, left: limit, tooMany: tooMany, copies: make(map[int64][]copied)}
+}
 
 // BeginRequest begins a request.
-func (r *Reader) BeginRequest() { r.left = r.limit }
+func (r *Reader) BeginRequest() {
+	r.left = r.limit
+	clear(r.copies)
+}
 
 // firstFetch stands for the tick that a client has read last if it has read none.
 const firstFetch = math.MinInt64
@@ -212,10 +220,11 @@ func (r *Reader) Read(
 }
 
 // results returns the results for a client that has read a tick last. Those that other clients cannot share are in a
-// copy.
+// copy for the request.
 func (r *Reader) results(s *State, perClient []uint32, after int64, c *Cursor) *derived.Results {
 	if r.state != s {
 		r.state, r.since = s, make(map[int64]*derived.Results)
+		clear(r.copies)
 	}
 	shared := r.since[after]
 	if shared == nil {
@@ -227,24 +236,67 @@ func (r *Reader) results(s *State, perClient []uint32, after int64, c *Cursor) *
 		}
 		r.since[after] = shared
 	}
-	results := shared
+	var from map[uint32]*derived.Vector // what the results are made from that cannot be shared
 	for _, i := range perClient {
 		if shared.Values[i] != nil {
 			continue
 		}
 		v, isShared := r.result(s, i, after)
 		if isShared {
-			shared.Values[i], results.Values[i] = v, v
+			shared.Values[i] = v
 			continue
 		}
-		if results == shared {
-			results = &derived.Results{Values: slices.Clone(shared.Values), Names: slices.Clone(shared.Names)}
+		if v == nil {
+			v = c.values[slices.Index(c.windows, s.readers[i])]
 		}
-		if results.Values[i] = v; v == nil {
+		if from == nil {
+			from = make(map[uint32]*derived.Vector)
+		}
+		from[i] = v
+	}
+	if len(from) == 0 {
+		return shared
+	}
+	results := r.copyOf(shared, after, from)
+	for _, i := range perClient {
+		switch v := from[i]; {
+		case v == nil:
+			results.Values[i] = shared.Values[i]
+		case results.from[i] != nil:
+		case v == r.tooMany:
+			results.from[i], results.Values[i] = v, v
+		default:
+			results.from[i] = v
 			results.Values[i], results.Names[i] = c.again(s.windows[i], s.readers[i])
 		}
 	}
-	return results
+	return results.Results
+}
+
+// copied are results for clients of which some cannot be shared with all.
+type copied struct {
+	*derived.Results
+	from map[uint32]*derived.Vector // what these are made from
+}
+
+// copyOf returns the copy of results for clients that have read a tick last, with the same results before. The metrics
+// of a client share it, so that what they have in common is computed once.
+func (r *Reader) copyOf(shared *derived.Results, after int64, from map[uint32]*derived.Vector) copied {
+	for _, known := range r.copies[after] {
+		same := true
+		for i, v := range from {
+			same = same && (known.from[i] == nil || known.from[i] == v)
+		}
+		if same {
+			return known
+		}
+	}
+	made := copied{
+		&derived.Results{Values: slices.Clone(shared.Values), Names: slices.Clone(shared.Names)},
+		make(map[uint32]*derived.Vector),
+	}
+	r.copies[after] = append(r.copies[after], made)
+	return made
 }
 
 // result returns the result of a window for clients that have read a tick last; nil: there is no column since.
@@ -272,7 +324,7 @@ func (r *Reader) result(s *State, i uint32, after int64) (v *derived.Vector, isS
 		values += len(columns[k].bits)
 	}
 	if values > r.left {
-		return &derived.Vector{Code: pdu.ErrTooBig, Why: tooManyInRequest}, false
+		return r.tooMany, false
 	}
 	r.left -= values
 	return r.reducer.result(w, of, columns), true
