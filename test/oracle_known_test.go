@@ -269,6 +269,11 @@ var known = []explanation{
 	}},
 	{"Q-7X", func(x *expression) bool { return x.callsExpression("delta rate instant") }},
 	{"expressions in aggregates", func(x *expression) bool { return x.callsExpression("avg count max min sum") }},
+	{"functions of our own", func(x *expression) bool {
+		return x.has(func(e syntax.Expr) bool {
+			return syntax.Is(e, syntax.Match) && len(e.(*syntax.Call).Keys()) > 0
+		})
+	}},
 
 	// These texts crash libpcp, or corrupt its memory: libpcp is not asked.
 	{"Q-SCALAR-EMPTY", func(x *expression) bool {

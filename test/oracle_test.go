@@ -326,13 +326,15 @@ func (r *oracleRun) ours(names []string, all []*expression) map[string]outcome {
 		switch {
 		case !loaded, oursSyntax.MatchString(problem):
 			answers[name] = outcome{Class: "syntax", Message: syntaxMessage(all[i].text)}
-		case problem == "":
+		case problem == "" && shown[name] != "":
 			answers[name] = outcome{Class: "ok", Shown: shown[name]}
+		case problem == "": // it waits for an operand, and has neither a name nor an error
+			answers[name] = semantic(strings.Replace(all[i].problem, " x: ", " "+name+": ", 1))
 		default:
 			answers[name] = semantic(problem)
-			if answers[name].Class == "unbound" && !r.named {
-				answers[name] = outcome{Class: "unbound"}
-			}
+		}
+		if answers[name].Class == "unbound" && !r.named {
+			answers[name] = outcome{Class: "unbound"}
 		}
 	}
 	return answers
@@ -417,6 +419,10 @@ func TestOraclePredicates(t *testing.T) {
 		{"Q-INST-PAREN", "(sample.bin)[bin-100]", "sample.bin[bin-100]", false},
 		{"Q-STRING", "matchinst(/x/, sample.string.hullo)", "matchinst(/x/, sample.bin)", false},
 		{"Q-MATCH-SLASH", "matchinst(/x/, sample.bin / 2)", "matchinst(/x/, sample.bin)", false},
+		{
+			"functions of our own", "matchinst(/x/, sample.bin, sample.part_bin)", "matchinst(/x/, sample.bin)",
+			false,
+		},
 		{"meta and indom as names", "meta + 1", "sample.meta + 1", true},
 		{"Q-NOVALUE", "sample.bin ? novalue() : sample.bin", "1 ? novalue() : sample.bin", true},
 		{"Q-META-STAYS", "mkconst(1, meta=sample.bin,)", "mkconst(1, meta=sample.bin)", true},
