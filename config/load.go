@@ -42,8 +42,8 @@ type LoadOptions struct {
 	// of this user and of root. 0: only those of root.
 	AgentUser int
 
-	// MissingSeverity is the severity of a component of the path list that does not exist.
-	MissingSeverity Severity
+	// Optional is how many components of the path list, from the first, need not exist: one that does not is a note.
+	Optional int
 }
 
 // Load reads a path list as the function [Load] does, with these options.
@@ -147,8 +147,8 @@ func (l *loader) loadPath(path string) {
 	}
 	info, err := os.Stat(path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		l.reportUnread(path, l.MissingSeverity, err)
+	case errors.Is(err, fs.ErrNotExist) && l.component < l.Optional:
+		l.reportUnread(path, Note, err)
 	case err != nil:
 		l.reportUnread(path, Error, err)
 	case info.IsDir():

@@ -525,8 +525,8 @@ func TestLoadDefault(t *testing.T) {
 		"etc/pmdaderived/site.conf a=1",
 		"var/config/derived note: no such file or directory",
 		"var/config/pmdaderived note: no such file or directory",
-	}, located(LoadOptions{MissingSeverity: Note}.Load(DefaultPaths(conf))))
-	assert.Equal(t, located(LoadOptions{MissingSeverity: Note}.Load(DefaultPaths(conf)))[:1],
+	}, located(LoadOptions{Optional: 3}.Load(DefaultPaths(conf))))
+	assert.Equal(t, located(LoadOptions{Optional: 3}.Load(DefaultPaths(conf)))[:1],
 		located(Load(DefaultPaths(conf), nil))[:1])
 }
 

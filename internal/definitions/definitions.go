@@ -34,6 +34,8 @@ type Reader struct {
 	User   int                      // the user that the agent runs as
 	Before []served.Definition      // the result of the last Read: unchanged definitions are not parsed again
 	Called func(path string) string // returns the name of a file in messages; nil: its path
+
+	drafts []string // read after Paths
 }
 
 // paths returns the paths of the files that are read.
@@ -42,6 +44,14 @@ func (f Reader) paths() []string {
 		return config.DefaultPaths(f.Conf)
 	}
 	return f.Paths
+}
+
+// called returns the name of a file in messages.
+func (f Reader) called(path string) string {
+	if f.Called == nil {
+		return path
+	}
+	return f.Called(path)
 }
 
 // Reads reports whether a file or directory is one of those that are read, or below one of them.
@@ -68,12 +78,13 @@ func (f Reader) Read() Parsed {
 		known[p.Name], parsed[d] = p, p
 		return nil
 	}
-	loading := config.LoadOptions{Accept: accept, DisplayName: f.Called, AgentUser: f.User}
+	loading := config.LoadOptions{Accept: accept, DisplayName: f.called, AgentUser: f.User}
+	paths := f.paths()
 	if f.Paths == nil {
-		loading.MissingSeverity = config.Note
+		loading.Optional = len(paths)
 	}
-	r.Loaded = loading.Load(f.paths())
-	r.applyControls(f.Conf.InDomConfig)
+	r.Loaded = loading.Load(slices.Concat(paths, f.drafts))
+	r.applyControls(f.Conf.InDomConfig, f.called(f.Conf.InDomConfig))
 	r.Language.Masked = make(map[string]string, len(r.Masked))
 	for name, at := range r.Masked {
 		r.Language.Masked[name] = at.String()
@@ -99,8 +110,8 @@ func (f Reader) Read() Parsed {
 }
 
 // applyControls reads the control lines, of which the last one with an option counts, and the file of equivalent
-// instance domains.
-func (r *Parsed) applyControls(inDoms string) {
+// instance domains, which messages call so.
+func (r *Parsed) applyControls(inDoms, called string) {
 	for _, c := range r.Controls {
 		p := &config.Problem{
 			Pos: c.Pos, Severity: config.Note, Code: CodeControlOption,
@@ -125,7 +136,7 @@ func (r *Parsed) applyControls(inDoms string) {
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		r.Problems = append(r.Problems, &config.Problem{
-			Pos: config.Position{File: inDoms}, Severity: config.Error, Code: "unread", Path: inDoms, Err: err,
+			Pos: config.Position{File: called}, Severity: config.Error, Code: "unread", Path: inDoms, Err: err,
 			Msg: fmt.Sprintf("equivalent instance domains are not used: %v", err),
 		})
 	}

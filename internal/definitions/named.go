@@ -2,6 +2,7 @@ package definitions
 
 import (
 	"fmt"
+	"iter"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,44 +18,60 @@ type Named struct {
 	Parsed
 	Portable bool // all definitions are for clients, too
 	conf     config.PCPConf
-	files    []string // files and directories that are named, as messages call them; nil: all that the agent reads
-	drafts   []string // those of them that the agent does not read
+	files    map[string]string // what messages call the files and directories that are named; none: all that the agent reads
+	drafts   map[string]bool   // those of them that the agent does not read
+	places   map[string]place  // of all files, by what messages call them
+}
+
+// place is where a file is. This path, and the keys of Named.files and Named.drafts, are absolute: a file may be named
+// in several ways.
+type place struct {
+	path  string
+	named string // the file itself, or the nearest directory above it, that is named; "": the file is context
 }
 
 // ReadNamed reads the agent's files, which r has the paths of, and the named files. A file that the agent reads keeps its
 // place among the others. Other files are read after them: their definitions count, also those with an error. Without
 // names it reads the agent's files.
 func ReadNamed(r Reader, files []string) Named {
-	n := Named{conf: r.Conf}
-	agent := r.paths()
-	called := r.Called
-	if called == nil {
-		called = func(path string) string { return path }
+	n := Named{conf: r.Conf, files: map[string]string{}, drafts: map[string]bool{}, places: map[string]place{}}
+	agent := r
+	for _, file := range files {
+		if path := AbsolutePath(file); n.files[path] == "" {
+			n.files[path] = agent.called(file)
+		}
 	}
 	r.Called = func(path string) string {
-		for _, file := range files {
-			if rest, ok := below(path, file); ok && rest != "" {
-				return filepath.Join(file, rest)
-			} else if ok {
-				return called(file)
+		at := place{path: AbsolutePath(path)}
+		for dir := range upwards(at.path) {
+			if name, ok := n.files[dir]; ok {
+				at.named = dir
+				if path = name; dir != at.path {
+					path = filepath.Join(name, strings.TrimPrefix(at.path, dir))
+				}
+				break
 			}
 		}
+		n.places[path] = at
 		return path
 	}
 	n.Parsed = r.Read()
-	var drafts []string // paths
-	for _, file := range files {
-		n.files = append(n.files, called(file))
-		read := func(s config.Source) bool { return s.Err == nil && Within(s.Path, []string{file}) }
-		if !Within(file, agent) || !slices.ContainsFunc(n.Sources, read) {
-			drafts, n.drafts = append(drafts, file), append(n.drafts, called(file))
+	read := map[string]bool{} // files, and the directories above them
+	for _, s := range n.Sources {
+		for path := range upwards(n.places[s.Path].path) {
+			read[path] = read[path] || s.Err == nil
 		}
 	}
-	if len(drafts) > 0 {
-		r.Paths = slices.Concat(agent, drafts)
+	for _, file := range files {
+		if path := AbsolutePath(file); !n.drafts[path] && !(read[path] && agent.Reads(file)) {
+			n.drafts[path] = true
+			r.drafts = append(r.drafts, file)
+		}
+	}
+	if len(r.drafts) > 0 {
 		n.Parsed = r.Read()
 	}
-	n.tidy(len(agent) == 0)
+	n.tidy(len(agent.paths()) == 0)
 	return n
 }
 
@@ -65,15 +82,18 @@ func (n *Named) tidy(alone bool) {
 		pos config.Position
 		msg string
 	}
-	reported, broken := map[subject]bool{}, map[string]bool{}
+	reported, broken := map[subject]*config.Problem{}, map[string]bool{}
 	n.Problems = slices.DeleteFunc(n.Problems, func(p *config.Problem) bool {
-		at := subject{p.Pos, p.Msg}
-		again := reported[at]
-		reported[at] = true
 		if p.Severity == config.Error && n.Has(p.Pos.File) {
 			broken[p.Name] = true
 		}
-		return again || alone && p.Code == "masks-nothing"
+		at := subject{p.Pos, p.Msg}
+		if first := reported[at]; first != nil {
+			first.Severity = min(first.Severity, p.Severity) // a usual folder that is named must exist
+			return true
+		}
+		reported[at] = p
+		return alone && p.Code == "masks-nothing"
 	})
 	n.All = slices.DeleteFunc(n.All, func(d served.Definition) bool { return broken[d.Name] && !n.Has(d.File) })
 	n.Definitions = slices.DeleteFunc(n.Definitions,
@@ -83,7 +103,7 @@ func (n *Named) tidy(alone bool) {
 // DropUnused removes the definitions of the context that drafts do not use, unless a named file is no draft: the agent may
 // have an earlier version of the drafts.
 func (n *Named) DropUnused() {
-	if len(n.drafts) < len(n.files) || n.files == nil {
+	if len(n.drafts) < len(n.files) || len(n.files) == 0 {
 		return
 	}
 	used := map[string]bool{}
@@ -95,28 +115,26 @@ func (n *Named) DropUnused() {
 }
 
 // Has reports whether a file is named, or below a directory that is.
-func (n *Named) Has(file string) bool { return n.files == nil || Within(file, n.files) }
+func (n *Named) Has(file string) bool { return len(n.files) == 0 || n.places[file].named != "" }
 
 // Own returns the definitions of the named files.
 func (n *Named) Own() []served.Definition {
 	return slices.DeleteFunc(slices.Clone(n.All), func(d served.Definition) bool { return !n.Has(d.File) })
 }
 
-// Within reports whether a path is one of some paths, or below one of them.
+// Within reports whether a path is one of some paths, or below one of them. Links are not followed.
 func Within(path string, paths []string) bool {
-	return slices.ContainsFunc(paths, func(of string) bool {
-		_, ok := below(path, of)
-		return ok
-	})
+	above := slices.Collect(upwards(AbsolutePath(path)))
+	return slices.ContainsFunc(paths, func(of string) bool { return slices.Contains(above, AbsolutePath(of)) })
 }
 
-// below returns the rest of a path below a directory, "" if it is the directory. Links are not followed.
-func below(path, dir string) (rest string, ok bool) {
-	path, dir = AbsolutePath(path), AbsolutePath(dir)
-	if path == dir {
-		return "", true
+// upwards yields an absolute path, and the directories above it.
+func upwards(path string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for yield(path) && filepath.Dir(path) != path {
+			path = filepath.Dir(path)
+		}
 	}
-	return strings.CutPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
 // AbsolutePath returns the absolute form of a path, or the path itself if the working directory is not known.
@@ -133,17 +151,20 @@ func (n *Named) Concerns(p *config.Problem) bool {
 	switch {
 	case p.Replaced.File == "":
 		return n.Has(p.Pos.File)
-	case Within(p.Pos.File, n.drafts):
+	case n.drafts[n.places[p.Pos.File].named]:
 		return n.Has(p.Pos.File) && n.Has(p.Replaced.File)
 	}
 	return n.Has(p.Pos.File) || n.Has(p.Replaced.File)
 }
 
 // Shipped reports whether a file is in a directory of PCP or of the agent, whose definitions are for many hosts.
-func (n *Named) Shipped(file string) bool { return config.Shipped(n.conf, AbsolutePath(file)) }
+func (n *Named) Shipped(file string) bool { return config.Shipped(n.conf, n.places[file].path) }
 
 // Lenient reports whether a file is for many hosts and is not named by itself: there missing metrics are no mistake.
-func (n *Named) Lenient(file string) bool { return n.Shipped(file) && !slices.Contains(n.files, file) }
+func (n *Named) Lenient(file string) bool {
+	at := n.places[file]
+	return n.Shipped(file) && at.named != at.path
+}
 
 // DefinitionCount returns the number of definitions of the named files, including those with syntax errors.
 func (n *Named) DefinitionCount() int {
@@ -163,7 +184,7 @@ func (n *Named) AllowedSupport(file string) syntax.Support {
 	switch {
 	case n.Portable && !n.Lenient(file):
 		return syntax.Everywhere
-	case config.ReadByClients(n.conf, AbsolutePath(file)):
+	case config.ReadByClients(n.conf, n.places[file].path):
 		return supportOf(n.conf.Version)
 	}
 	return syntax.Nowhere
