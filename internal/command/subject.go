@@ -75,13 +75,13 @@ func (r *run) findSubjects(operands []string) (defs []served.Definition, ok bool
 		if _, found := inFiles[name]; !found && inFiles[operand] != nil { // served as derived.derived.…
 			name = operand
 		}
-		switch broken := r.definitions.ErrorOf(name); {
-		case inFiles[name] != nil:
-			s.def, s.source = r.named[name], inFiles[name]
+		switch broken := r.definitions.ErrorInPlaceOf(inFiles[name], name); {
 		case broken != nil:
 			fmt.Fprintln(r.stderr, broken)
 			r.showHint(broken)
 			s.problem = broken
+		case inFiles[name] != nil:
+			s.def, s.source = r.named[name], inFiles[name]
 		default:
 			s.malformed = r.definitions.MalformedLine(operand)
 			// No metric has a name with parentheses, and no expression can use it.

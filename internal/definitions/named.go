@@ -31,8 +31,7 @@ type place struct {
 }
 
 // ReadNamed reads the agent's files, which r has the paths of, and the named files. A file that the agent reads keeps its
-// place among the others. Other files are read after them: their definitions count, also those with an error. Without
-// names it reads the agent's files.
+// place among the others. Other files are read after them. Without names it reads the agent's files.
 func ReadNamed(r Reader, files []string) Named {
 	n := Named{conf: r.Conf, files: map[string]string{}, drafts: map[string]bool{}, places: map[string]place{}}
 	agent := r
@@ -75,18 +74,15 @@ func ReadNamed(r Reader, files []string) Named {
 	return n
 }
 
-// tidy keeps each problem once, though several paths may lead to a file, and removes definitions of the context with the
-// name of a named one that could not be read. alone: there is no context, so that nothing is known of what files mask.
+// tidy keeps each problem once, though several paths may lead to a file. alone: there is no context, so that nothing is
+// known of what files mask.
 func (n *Named) tidy(alone bool) {
 	type subject struct {
 		pos config.Position
 		msg string
 	}
-	reported, broken := map[subject]*config.Problem{}, map[string]bool{}
+	reported := map[subject]*config.Problem{}
 	n.Problems = slices.DeleteFunc(n.Problems, func(p *config.Problem) bool {
-		if p.Severity == config.Error && n.Has(p.Pos.File) {
-			broken[p.Name] = true
-		}
 		at := subject{p.Pos, p.Msg}
 		if first := reported[at]; first != nil {
 			first.Severity = min(first.Severity, p.Severity) // a usual folder that is named must exist
@@ -95,9 +91,6 @@ func (n *Named) tidy(alone bool) {
 		reported[at] = p
 		return alone && p.Code == "masks-nothing"
 	})
-	n.All = slices.DeleteFunc(n.All, func(d served.Definition) bool { return broken[d.Name] && !n.Has(d.File) })
-	n.Definitions = slices.DeleteFunc(n.Definitions,
-		func(d *config.Definition) bool { return broken[d.Name] && !n.Has(d.Pos.File) })
 }
 
 // DropUnused removes the definitions of the context that drafts do not use, unless a named file is no draft: the agent may
@@ -120,6 +113,20 @@ func (n *Named) Has(file string) bool { return len(n.files) == 0 || n.places[fil
 // Own returns the definitions of the named files.
 func (n *Named) Own() []served.Definition {
 	return slices.DeleteFunc(slices.Clone(n.All), func(d served.Definition) bool { return !n.Has(d.File) })
+}
+
+// ErrorInPlaceOf returns the error that a person who asks for a name is told in place of its definition d, nil if there
+// is none: where a named file has an error, a definition of the context is not what the person means.
+func (n *Named) ErrorInPlaceOf(d *config.Definition, name string) *config.Problem {
+	if d == nil {
+		return n.ErrorOf(name)
+	}
+	for _, p := range n.Problems {
+		if p.Name == name && p.Severity == config.Error && n.Has(p.Pos.File) && !n.Has(d.Pos.File) {
+			return p
+		}
+	}
+	return nil
 }
 
 // Within reports whether a path is one of some paths, or below one of them. Links are not followed.
