@@ -128,7 +128,8 @@ func (r *run) agentPaths() (paths []string) {
 
 // readDefinitions reads the definition files of -c, by default those of the agent, which are context otherwise. An empty
 // list means no files at all. It says how many mistakes they have if -c names them, or always: who asks for one metric
-// did not ask about the agent's files. A path of -c that cannot be read is an error.
+// did not ask about the agent's files. It also says that later files of the agent replace definitions of -c. A path of
+// -c that cannot be read is an error.
 func (r *run) readDefinitions(always bool) error {
 	reader := r.reader(nil)
 	if r.paths != nil && len(r.paths) == 0 {
@@ -144,6 +145,15 @@ func (r *run) readDefinitions(always bool) error {
 	}
 	if wrong := countOf(own, config.Error); wrong > 0 && (always || r.paths != nil) {
 		r.complain(fmt.Errorf("%s in the definitions: run %s check", plural.Of(wrong, "mistake"), commandline.Name))
+	}
+	inFiles, has := r.definitions.InFiles(), r.definitions.Has
+	replaced := slices.DeleteFunc(own, func(p *config.Problem) bool {
+		return p.Code != codeReplaced || !has(p.Replaced.File) || has(inFiles[p.Name].Pos.File)
+	})
+	if len(replaced) > 0 {
+		name := replaced[0].Name
+		r.complain(fmt.Errorf("later files replace %s of -c, such as %s at %s", plural.Of(len(replaced), "definition"), name,
+			inFiles[name].Pos))
 	}
 	return nil
 }
