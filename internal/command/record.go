@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ type recorder struct {
 	samples       int                 // to take; 0: nothing is recorded
 	withErrors    bool                // definitions may have errors
 	own           []served.Definition // those that are recorded
+	tested        definitions.Parsed  // the named files, as a test reads them
 	recording     unittest.Recording
 	seenInstances map[pdu.InDom]*seen // instances that have had values
 	first         time.Time           // of the first sample
@@ -70,6 +72,7 @@ func (r *recorder) record(ctx context.Context, paths []string) int {
 	if r.own = r.definitions.Own(); len(r.own) == 0 {
 		return r.fail(errors.New("these files define no metric"))
 	}
+	r.tested = r.reader(paths).Read()
 	if err := r.connect(ctx); err != nil {
 		return r.fail(err)
 	}
@@ -110,10 +113,10 @@ func (r *recorder) addSamples(ctx context.Context) error {
 	if r.session, err = session.New(ctx, r.collector.Metrics, defs, r.definitions.Language); err != nil {
 		return err
 	}
+	r.addEntries()
 	if err := r.unrecordable(); err != nil {
 		return err
 	}
-	r.addEntries()
 	r.session.TickAtSamples() // a test has no other samples
 	r.session.Watch(r.session.Set().Metrics()...)
 	if r.collector.Archive != nil {
@@ -123,6 +126,11 @@ func (r *recorder) addSamples(ctx context.Context) error {
 	}
 	if err != nil {
 		return err
+	}
+	for _, d := range r.recording.Derived {
+		if d.Err == nil && !slices.ContainsFunc(d.Values, func(v *derived.Vector) bool { return v != nil }) {
+			return fmt.Errorf("%s uses definitions that need earlier samples: record more samples", d.Name)
+		}
 	}
 	r.addInstances()
 	r.recording.Title = "recorded " + r.session.Time().UTC().Format(time.RFC3339)
@@ -177,11 +185,18 @@ func (r *recorder) operand(name string) *derived.Metric {
 // definition of the context: a test has groups only of its own definitions.
 func (r *recorder) unrecordable() error {
 	inFiles := r.definitions.InFiles()
-	for _, d := range r.own {
-		if m, _ := r.session.Set().Lookup(d.Name); m.Err != nil && !r.withErrors {
-			return fmt.Errorf("%w\nTo record that it has this error, use --with-errors", definitions.ProblemOf(inFiles[d.Name],
-				served.Fault{Definition: d, Offset: m.Err.Offset(), Message: m.Err.Error(), Err: m.Err}))
+	for _, d := range r.recording.Derived {
+		m, _ := r.session.Set().Lookup(d.Name)
+		err := cmp.Or(m.Err, d.Err)
+		if err == nil || r.withErrors && d.Err != nil {
+			continue
 		}
+		advice := "To record that it has this error, use --with-errors"
+		if d.Err == nil {
+			advice = "A test of these files alone does not have this error"
+		}
+		return fmt.Errorf("%w\n%s", definitions.ProblemOf(inFiles[d.Name],
+			served.Fault{Definition: r.named[d.Name], Offset: err.Offset(), Message: err.Error(), Err: err}), advice)
 	}
 	for _, name := range r.operands() {
 		for l := range r.operand(name).Lines {
@@ -193,11 +208,12 @@ func (r *recorder) unrecordable() error {
 	return nil
 }
 
-// addEntries adds an entry for each metric and definition.
+// addEntries adds an entry for each metric and definition. A test lacks metrics that do not exist and definitions of the
+// context with an error, so the errors are those that definitions have in the test.
 func (r *recorder) addEntries() {
 	for _, name := range r.operands() {
 		m, code := r.operand(name), pdu.Code(0)
-		if m.Err != nil {
+		if m.Err != nil || r.named[name].Definition == nil {
 			_, err := r.session.Catalog().Desc(name)
 			code = pdu.CodeOf(err)
 		}
@@ -206,10 +222,14 @@ func (r *recorder) addEntries() {
 		}
 	}
 	labels := definitions.Labels(r.own)
+	test := unittest.NewSet(r.tested.Language, definitions.Derived(r.tested.All), &r.recording)
 	for _, d := range r.own {
 		if m, _ := r.session.Set().Lookup(d.Name); writable(m.Desc) {
-			r.recording.Derived = append(r.recording.Derived,
-				unittest.Recorded{Name: d.Name, Desc: m.Desc, Err: m.Err, Labels: labels[d.Name]})
+			entry := unittest.Recorded{Name: d.Name, Desc: m.Desc, Labels: labels[d.Name]}
+			if there, ok := test.Lookup(d.Name); ok {
+				entry.Err = there.Err
+			}
+			r.recording.Derived = append(r.recording.Derived, entry)
 		}
 	}
 }
@@ -239,20 +259,23 @@ func (r *recorder) addSample(time.Time) error {
 		}
 		return &v
 	}
-	begins := false // a definition of the context lacks earlier samples, and what uses it does not know that
+	begins := map[string]bool{} // definitions of the context that lack earlier samples: what uses them does not know that
 	for i := range r.recording.Metrics {
 		if m := &r.recording.Metrics[i]; m.Code == 0 {
 			v := value("("+m.Name+")", m.Desc.InDom)
 			if v.Len() == 0 && len(r.recording.Times) <= r.operand(m.Name).Needs().History {
-				v.Code, begins = pdu.ErrAgain, true
+				v.Code, begins[m.Name] = pdu.ErrAgain, true
 			}
 			m.Values = append(m.Values, v)
 		}
 	}
 	for i := range r.recording.Derived {
-		if d := &r.recording.Derived[i]; d.Err == nil && begins {
+		d := &r.recording.Derived[i]
+		switch used := func(u served.Definition) bool { return begins[u.Name] }; {
+		case d.Err != nil:
+		case len(begins) > 0 && slices.ContainsFunc(definitions.WithUsed(r.named, r.named[d.Name]), used):
 			d.Values = append(d.Values, nil)
-		} else if d.Err == nil {
+		default:
 			d.Values = append(d.Values, value(d.Name, d.Desc.InDom))
 		}
 	}
@@ -278,8 +301,8 @@ func (r *recorder) repeat(text []byte) int {
 	if len(problems) > 0 {
 		return r.fail(problems[0])
 	}
-	defs := r.own
-	result := unittest.Run(r.definitions.Language, definitions.Derived(defs), definitions.Labels(defs), f.Tests[0])
+	defs := r.tested.All
+	result := unittest.Run(r.tested.Language, definitions.Derived(defs), definitions.Labels(defs), f.Tests[0])
 	if failed := result.String(); failed != "" {
 		return r.fail(fmt.Errorf("the recorded test does not pass:\n%s", failed))
 	}

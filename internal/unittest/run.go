@@ -50,8 +50,7 @@ type Row struct {
 // Run runs a test of definitions with distinct names, in the site's language. labels has the labels of definitions, by
 // name, as [config.ParseLabels] returns them. Operands are metrics of the test, then other definitions.
 func Run(language derived.Language, defs []*derived.Definition, labels map[string]string, t *Test) Result {
-	defs = slices.Concat(defs, servedMetrics(defs, t))
-	u := &runner{test: t, set: language.NewSet(defs, t, derived.Root), labels: labels, groups: derived.NewGroups()}
+	u := &runner{test: t, set: NewSet(language, defs, t), labels: labels, groups: derived.NewGroups()}
 	for _, m := range t.metadata {
 		u.checkMetadata(m)
 	}
@@ -63,16 +62,25 @@ func Run(language derived.Language, defs []*derived.Definition, labels map[strin
 	return Result{Test: t, Failures: u.failures}
 }
 
+// NewSet makes the set of a test with these metrics.
+func NewSet(language derived.Language, defs []*derived.Definition, metrics derived.Catalog) *derived.Set {
+	return language.NewSet(slices.Concat(defs, servedMetrics(defs, metrics)), metrics, derived.Root)
+}
+
 // servedMetrics returns a definition for each metric of the test that an operand names as the agent serves it: the metric
 // is in place of a definition of another file.
-func servedMetrics(defs []*derived.Definition, t *Test) (metrics []*derived.Definition) {
+func servedMetrics(defs []*derived.Definition, catalog derived.Catalog) (metrics []*derived.Definition) {
 	defined := make(map[string]bool, len(defs))
 	for _, d := range defs {
 		defined[d.Name] = true
 	}
 	for _, d := range defs {
 		for name := range d.Names {
-			if short := derived.ShortName(name); short != name && !defined[short] && t.metric(short) != nil {
+			short := derived.ShortName(name)
+			if short == name || defined[short] {
+				continue
+			}
+			if _, err := catalog.Desc(short); pdu.CodeOf(err) != pdu.ErrName {
 				defined[short] = true
 				if m, err := derived.Parse(short, short); err == nil {
 					metrics = append(metrics, m)

@@ -22,6 +22,18 @@ type Recording struct {
 	Derived []Recorded
 }
 
+// Desc implements [derived.Catalog].
+func (r *Recording) Desc(name string) (pdu.Desc, error) {
+	i := slices.IndexFunc(r.Metrics, func(m Recorded) bool { return m.Name == name })
+	switch {
+	case i < 0:
+		return pdu.Desc{}, pdu.ErrName
+	case r.Metrics[i].Code < 0:
+		return pdu.Desc{}, r.Metrics[i].Code
+	}
+	return r.Metrics[i].Desc, nil
+}
+
 // RecordedInDom is an instance domain with all instances that had values.
 type RecordedInDom struct {
 	InDom     pdu.InDom
