@@ -66,10 +66,15 @@ func negativeHint(e *syntax.Binary) string {
 
 // unitsHint returns advice for a plain number beside an operand with units.
 func unitsHint(e syntax.Expr, u pdu.Units) string {
-	if !isPlainNumber(e) {
+	number, minus := plainNumber(e)
+	if number == nil {
 		return ""
 	}
-	return "a number has no units: write mkconst(" + operandText(e) + ", units=\"" + u.String() + "\")"
+	sign := ""
+	if minus {
+		sign = "-"
+	}
+	return "a number has no units: write " + sign + "mkconst(" + number.String() + ", units=\"" + u.String() + "\")"
 }
 
 // operatorRule returns the first rule that the operands of an operator break, 0 if they break none.
