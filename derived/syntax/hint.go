@@ -203,7 +203,7 @@ func operatorHint(word string) string {
 	case "bool":
 		return "a comparison gives 1 or 0: omit bool"
 	case "unless":
-		return "write y ? novalue() : x in place of x unless y"
+		return "write y > 5 ? novalue() : x in place of x unless y > 5"
 	case "offset":
 		return `write first_sample(x, "5min") for the value of five minutes ago`
 	case "for":

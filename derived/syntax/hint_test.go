@@ -131,7 +131,7 @@ func TestHints(t *testing.T) {
 
 		{"a offset 5m", `write first_sample(x, "5min") for the value of five minutes ago`},
 		{"a > 5 for 5m", `write min_sample(x > 5, "5min") for a condition that has held for five minutes`},
-		{"a unless b", "write y ? novalue() : x in place of x unless y"},
+		{"a unless b", "write y > 5 ? novalue() : x in place of x unless y > 5"},
 		{"a == bool 1", "a comparison gives 1 or 0: omit bool"},
 		{"a > bool (b)", "function: a comparison gives 1 or 0: omit bool"},
 		{"a / on (k) b", "function: there is no on: values pair by instance, and groups of by (…) by their names"},
