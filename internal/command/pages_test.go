@@ -14,7 +14,8 @@ import (
 	"pmdaderived/internal/commandline"
 )
 
-// The definitions of the recipes are free of problems, and have all operands.
+// The definitions of the recipes are free of problems, and have all operands. One uses host.fs.growth of
+// the agent's files.
 func TestRecipes(t *testing.T) {
 	s := newSite(t)
 	text := ""
@@ -23,6 +24,7 @@ func TestRecipes(t *testing.T) {
 	}
 	require.Greater(t, strings.Count(text, " = "), 13)
 	s.file("recipes", text)
+	writeFile(t, filepath.Join(s.dir, "config", "pmdaderived", "host.conf"), "host.fs.growth = rate(filesys.used)\n")
 	out, errs, exit := s.run("check", filepath.Join(s.dir, "pmdaderived"))
 	assert.Equal(t, commandline.ExitOK, exit)
 	assert.NotContains(t, out, "recipes:", out)
