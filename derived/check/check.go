@@ -131,6 +131,7 @@ func (c *checker) complete(n *Node) (*Node, *Error) {
 		n.overTime = n.overTime || k.overTime
 		n.perClient = n.perClient || k.perClient
 		n.latched = n.latched || k.latched
+		n.clock = n.clock || k.clock
 		if !window { // the operand of a window has a history of its own
 			n.History = max(n.History, k.History)
 			n.HasDelta = n.HasDelta || k.HasDelta
@@ -141,6 +142,7 @@ func (c *checker) complete(n *Node) (*Node, *Error) {
 		}
 	}
 	n.height++
+	n.clock = n.clock || syntax.Is(n.Expr, syntax.Now)
 	if syntax.Is(n.Expr, syntax.Delta, syntax.Rate) {
 		n.History++
 		n.HasDelta = syntax.Is(n.Expr, syntax.Delta)
@@ -154,6 +156,8 @@ func (c *checker) complete(n *Node) (*Node, *Error) {
 		return nil, c.errorAt(n.Expr, RuleWindowInWindow, callText(n.Expr.(*syntax.Call)))
 	case n.overTime && syntax.Is(n.Expr, syntax.Delta, syntax.Rate):
 		return nil, c.errorAt(n.Expr, RuleWindowChange, callText(n.Expr.(*syntax.Call)))
+	case n.clock && syntax.Is(n.Expr, syntax.Delta, syntax.Rate):
+		return nil, c.errorAt(n.Expr, RuleClockChange, callText(n.Expr.(*syntax.Call)))
 	case n.height > maxHeight:
 		return nil, c.tooMany(n.Expr, RuleTooDeep, maxHeight)
 	case n.History > MaxHistory:

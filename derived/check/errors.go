@@ -65,6 +65,7 @@ const (
 	RuleLatchInWindow
 	RuleLatchPerClient
 	RuleWindowChange
+	RuleClockChange
 	RuleEvents
 )
 
@@ -252,6 +253,10 @@ var ruleTexts = [...]struct{ reason, example string }{
 		"Change of a function over time: write it inside the function",
 		`rate(avg_sample(kernel.all.load, "1min"))`,
 	},
+	// The change of `now()` is the time between two samples, by which `rate()` divides already. Write `now()` outside:
+	//
+	//	semantics.late = now() > 1800000000 ? delta(disk.dev.total) : novalue()
+	RuleClockChange: {"Change of now(): write now() outside", "delta(now())"},
 	// A metric of type EVENT or HIGHRES_EVENT gives each client the events since its own last fetch, but the agent
 	// fetches it once for all its clients. Use the metric itself, with pmevent(1). `defined()` of it is valid.
 	RuleEvents: {

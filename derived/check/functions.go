@@ -66,6 +66,9 @@ var functions = map[syntax.Func]function{
 	syntax.Latch: {numeric: true, noCounter: true, form: formWindow, check: checkLatch, result: func(n *Node) {
 		n.Type, n.Sem, n.Units = pdu.TypeU32, pdu.SemInstant, pdu.Units{}
 	}},
+	syntax.Now: {result: func(n *Node) {
+		n.Type, n.Sem, n.Units = pdu.TypeDouble, pdu.SemInstant, pdu.Units{Time: 1, TimeScale: pdu.TimeSec}
+	}},
 }
 
 // function is the meaning of a function. A node begins with the metadata of the first operand, without operands with

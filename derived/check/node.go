@@ -10,6 +10,7 @@ import (
 //
 //	a metric       Expr is a *syntax.Name, Desc is the collector's, no Kids
 //	a number       Expr is a *syntax.Number, a mkconst(), a defined() or a sign before a number: Value, no Kids
+//	the time       Expr is now(), no Kids
 //	no value       Empty, whatever Expr is: novalue(), anon(), or a missing metric with Language.NoValue
 //	an operation   Expr is an operator or a function, and Kids are its operands
 //	a definition   Other is the root of the tree of another definition, and all else a copy of that
@@ -40,6 +41,7 @@ type Node struct {
 	overTime     bool             // a function over time, or computed from one: it can only be within latch()
 	perClient    bool             // likewise one since the client's last fetch: it cannot be within latch()
 	latched      bool             // likewise latch()
+	clock        bool             // there is a now()
 	Key          *GroupKey        // the key of the groups that are its instances; nil: they are no groups
 	Selecting    []Key            // the key of matchinst(), if it has one
 	Other        *Node            // see above; else nil

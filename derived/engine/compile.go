@@ -206,6 +206,10 @@ func (c *compiler) addCall(e *syntax.Call, n *check.Node, s step, age uint8) int
 		}
 		return c.add(s.withValue(n.Value))
 	}
+	if s.op == opNow {
+		s.age = age
+		return c.add(s)
+	}
 	x := n.Kids[0]
 	if s.op == opWindow {
 		s.entry = c.addWindow(e, n)

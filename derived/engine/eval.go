@@ -109,6 +109,11 @@ func (e *Evaluation) step(i int32) *column.Vector {
 		c.v.Bits = c.single[:]
 	case opConstSet:
 		e.constSet(s, c)
+	case opNow:
+		if sample := e.sample(s.age); sample != nil {
+			t := sample.Time()
+			c.setNumber(column.FromDouble(float64(t.Unix()) + float64(t.Nanosecond())/1e9))
+		}
 	case opNothing, opSame:
 	case opConvert, opScale, opRescale, opTruth, opNot, opNegate, opEach:
 		e.unary(s, c)

@@ -55,6 +55,8 @@ var functions = [...]function{
 	syntax.SlopeSample:      {step: opWindow},
 	syntax.CountSample:      {step: opWindow},
 	syntax.Latch:            {step: opWindow},
+
+	syntax.Now: {step: opNow},
 }
 
 // function says how a function is computed.

@@ -25,6 +25,7 @@ type Needs struct {
 	Windows   []uint32    // positions in [Set.Windows] of the windows whose results it needs, those within latch() too
 
 	Divides bool // there is a division
+	Clock   bool // there is a now(): without operands, a sample of the time without values
 }
 
 // Selector is an instance of a domain by its name, or a label of its instances.
@@ -80,7 +81,8 @@ func (c *compiler) collectNeeds(root int32, n *check.Node) (needs Needs, ok bool
 			others += known.size()
 			needs.Operands = append(needs.Operands, known.Operands...)
 			needs.Windows = append(needs.Windows, known.Windows...)
-			needs.Divides, needs.History = needs.Divides || known.Divides, max(needs.History, known.History)
+			needs.Divides, needs.Clock = needs.Divides || known.Divides, needs.Clock || known.Clock
+			needs.History = max(needs.History, known.History)
 			needs.addDomains(known)
 			continue
 		}
@@ -146,6 +148,8 @@ func (c *compiler) addStepNeeds(n *Needs, s *step) {
 		of := &c.program.window(s).needs
 		n.addDomains(of)
 		n.Windows = append(append(n.Windows, uint32(s.entry)), of.Windows...)
+	case opNow:
+		n.Clock = true
 	case opConstSet:
 		n.Members = append(n.Members, d)
 	case opGroup, opSpread, opRename:

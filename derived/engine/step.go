@@ -16,6 +16,7 @@ const (
 	opConst                       // ( -- one number )
 	opConstSet                    // ( -- the number for every instance of a domain )
 	opWindow                      // ( -- result of a window )
+	opNow                         // ( -- time of the sample )
 	opNothing                     // ( -- no values )
 	opConvert                     // ( a -- a as another numeric type )
 	opScale                       // ( a -- a times a factor, as DOUBLE )

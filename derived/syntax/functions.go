@@ -51,6 +51,7 @@ const (
 	PercentileSample
 	SlopeSample
 	Latch
+	Now
 )
 
 // functions has a row for each function: how it is written. Its columns are the fields of function and [Arg]; the words
@@ -215,6 +216,10 @@ var functions = [...]function{
 			nextExpected: ")", nextFollows: `<expr>,<expr>,"<interval>"`,
 		},
 	}, required: 2, help: "1 from the sample at which x is true to one at which y is true and x is not, else 0"},
+	Now: {
+		word: "now", since: Nowhere, args: []Arg{{Kind: Nothing, expected: ")"}}, optional: true,
+		help: "the time of the sample, in seconds since 1970",
+	},
 }
 
 // Arguments that several functions have. A function of libpcp that accepts the name of a metric only has metric or
@@ -310,6 +315,7 @@ const (
 	LabelName                  // *Literal: label(device_type), only in a [Key]
 	Interval                   // *Literal: "5 min", see [ParseInterval]
 	InstanceKey                // *Key: label(code), without a name
+	Nothing                    // no argument: now()
 )
 
 // String returns the function's word: "avg".

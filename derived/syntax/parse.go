@@ -421,6 +421,8 @@ func (p *parser) argument(arg *Arg) Expr {
 		start := p.tok.at.Start
 		source := p.key("matchinst(<filter>,<expr>,")
 		return &Key{node: p.node(start, start, source), Source: source}
+	case Nothing:
+		p.failUnexpected()
 	case LabelName: // only in a key
 	}
 	return nil

@@ -95,6 +95,7 @@ type Agent struct {
 	groups          *derived.Groups               // names and numbers of groups
 	groupListings   map[pmda.Client]*groupListing // of clients that have listed groups and not fetched yet
 	constantSamples []*operand.Sample             // samples without values: the history of metrics made of constants
+	clockSamples    []*operand.Sample             // likewise with now(): the newest has the time of the request
 	fetch           fetch                         // reused by each fetch
 	retained        []*operand.Sample             // scratch space of backfill
 }
@@ -115,6 +116,7 @@ func New(o Options) *Agent {
 	}
 	a.evaluations.Groups = a.groups
 	a.constantSamples = slices.Repeat([]*operand.Sample{operand.Empty(o.Now(), &a.names)}, 1+derived.MaxHistory)
+	a.clockSamples = slices.Clone(a.constantSamples)
 	a.upstream = upstream.New(upstream.Options{
 		Dial: o.Dial, Names: &a.names, Answer: o.maxAnswer,
 		Interval: o.Interval, Figures: &a.figures, Log: o.Log, Now: o.Now,

@@ -165,7 +165,7 @@ func (a *Agent) serveMetric(f *fetch, p *place) {
 		a.windowResults(f, p) // from here on
 		f.reply.Fail(p.id, 0)
 	case p.state.Series.Constant(): // made of constants, and of functions over time
-		a.writeValues(f, p, a.evaluatePlace(f, p, f.inputs(a.constantHistory(p), a.windowResults(f, p))))
+		a.writeValues(f, p, a.evaluatePlace(f, p, f.inputs(a.constantHistory(f, p), a.windowResults(f, p))))
 	case p.history.Stale:
 		a.extendCursor(f, p)
 		a.figures.Stale.Add(1)
@@ -190,15 +190,28 @@ func (a *Agent) serveOther(f *fetch, id pdu.PMID) {
 	f.reply.Fail(id, code)
 }
 
-// constantHistory returns the history of a metric made of constants alone: always the same sample. With Interval 0 a
+// constantHistory returns the history of a metric made of constants alone. With Interval 0 a
 // first fetch has no older samples, as for other metrics.
-func (a *Agent) constantHistory(p *place) []*operand.Sample {
+func (a *Agent) constantHistory(f *fetch, p *place) []*operand.Sample {
 	first := !p.fetchedBefore
 	p.fetchedBefore = true
+	samples := a.emptySamples(p.state.Served.Derived, f.arrived)
 	if first && a.options.Interval == 0 {
-		return a.constantSamples[:1]
+		return samples[:1]
 	}
-	return a.constantSamples
+	return samples
+}
+
+// emptySamples returns the samples of a metric without operands, newest first. All metrics with now() have the same ones
+// in a request.
+func (a *Agent) emptySamples(m *derived.Metric, now time.Time) []*operand.Sample {
+	if !m.Needs().Clock {
+		return a.constantSamples
+	}
+	if !a.clockSamples[0].At.Equal(now) {
+		a.clockSamples[0] = operand.Empty(now, &a.names)
+	}
+	return a.clockSamples
 }
 
 // windowResults returns the results of functions over time for a metric. If it has per-client windows, their results

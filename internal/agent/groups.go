@@ -122,7 +122,7 @@ func (a *Agent) refreshGroups(c pmda.Client, d pdu.InDom) {
 			in.Windows = a.windows.First(windows, m.PerClientWindows)
 		}
 		if m.Series.Constant() { // all of it is functions over time
-			in.Samples = a.constantSamples[:1]
+			in.Samples = a.emptySamples(m.Served.Derived, now)[:1]
 			a.evaluate(snap, m, in)
 			continue
 		}

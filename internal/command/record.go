@@ -132,6 +132,13 @@ func (r *recorder) addSamples(ctx context.Context) error {
 			return fmt.Errorf("%s uses definitions that need earlier samples: record more samples", d.Name)
 		}
 	}
+	for _, m := range r.session.Set().Metrics() {
+		for needs := range m.Fetches {
+			if needs.Clock {
+				r.recording.Start = r.first
+			}
+		}
+	}
 	r.addInstances()
 	r.recording.Title = "recorded " + r.session.Time().UTC().Format(time.RFC3339)
 	return nil

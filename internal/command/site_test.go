@@ -63,6 +63,7 @@ bpf.runq.latency            U64    counter  nanosec      60.8  5 9 1
 openmetrics.web.http_request_duration_seconds_bucket DOUBLE counter count 60.9 5 9 10 1 1 2
 openmetrics.web.http_requests_total DOUBLE counter count 60.9 5 9 10 1 1 2
 openmetrics.web.process_cpu_seconds_total DOUBLE counter sec . 3
+openmetrics.backup.last_success_timestamp_seconds DOUBLE instant sec . 1764000000
 `
 
 func collectedInDoms() map[pdu.InDom]pmapitest.InDom {

@@ -24,7 +24,7 @@
 //	metric   = "metric" NAME ( TYPE SEMANTICS [ UNITS ] [ INDOM ] | PM_ERR_x )
 //	indom    = "indom" INDOM { [ NUMBER ":" ] NAME }
 //	label    = "label" INDOM NAME { TEXT | "_" }
-//	part     = "interval" TIME | "times" TIME… | "fetches" TIME… | metric | indom | label | "without" NAME…
+//	part     = "interval" TIME | "start" TIME | "times" TIME… | "fetches" TIME… | metric | indom | label | "without" NAME…
 //	         | "given" NAME [ "[" INSTANCE "]" ] VALUES
 //	         | "expect" NAME [ "[" INSTANCE "]" ] VALUES
 //	         | "metadata" NAME TYPE SEMANTICS [ UNITS ] [ INDOM ] [ LABELS ]

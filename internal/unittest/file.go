@@ -8,6 +8,9 @@ import (
 	"pmdaderived/pdu"
 )
 
+// epoch is the time at which a test begins if it does not say when.
+var epoch = time.Unix(0, 0) //nolint:gochecknoglobals // never changed
+
 // Extension is the extension of test files.
 const Extension = ".test"
 
@@ -29,6 +32,7 @@ type Test struct {
 	interval   time.Duration
 	intervalAt sourcePos       // position of its own interval statement
 	times      []time.Duration // of the samples; nil: one per interval
+	start      time.Time       // when the test begins
 	samples    int
 	fetches    []time.Duration // times of the client's fetches; nil: each sample
 	fetchesAt  sourcePos       // position of the fetches statement

@@ -85,8 +85,8 @@ func (p *parser) statement(s statement) {
 	switch {
 	case inTest == nil && inFile == nil:
 		p.report(keyword.pos, fmt.Sprintf("%s is not a statement; the statements are definitions, interval, metric, "+
-			"indom, label and test, and in a test given, expect, metadata, error, without, times, fetches, interval, "+
-			"metric, indom and label",
+			"indom, label and test, and in a test given, expect, metadata, error, without, start, times, fetches, "+
+			"interval, metric, indom and label",
 			config.Clip(name)))
 	case s.indented && inTest == nil:
 		p.report(keyword.pos, name+" applies to the whole file, not to a test: do not indent it")
@@ -121,6 +121,8 @@ func (p *parser) readers(name string) (inFile, inTest reader) {
 	case "label":
 		return func(k token, words []token) { p.label(p.shared, k, words) },
 			func(k token, words []token) { p.label(p.test.own, k, words) }
+	case "start":
+		return nil, p.start
 	case "times":
 		return nil, func(k token, words []token) { p.times(k, words, &p.test.times) }
 	case "fetches":
@@ -149,7 +151,7 @@ func (p *parser) fileInterval(keyword token, words []token) {
 // startTest reads a test statement.
 func (p *parser) startTest(keyword token, words []token) {
 	p.test = &Test{
-		Pos: keyword.pos.inFile(p.file.Path), interval: p.interval, shared: p.shared, own: newDeclarations(),
+		Pos: keyword.pos.inFile(p.file.Path), interval: p.interval, start: epoch, shared: p.shared, own: newDeclarations(),
 		given: newTargets(), expect: newTargets(),
 	}
 	if len(p.file.Tests) == maxTests {
@@ -222,6 +224,18 @@ func (p *parser) parseInterval(keyword token, words []token, into *time.Duration
 		*into = d
 	}
 	return err == nil
+}
+
+// start reads the time at which a test begins, in seconds since 1970.
+func (p *parser) start(keyword token, words []token) {
+	if !p.expectWord(keyword, words, "seconds since 1970") || !p.expectEnd(words[1:]) {
+		return
+	}
+	d, err := parseTime(words[0].text)
+	if err != nil {
+		p.report(words[0].pos, err.Error())
+	}
+	p.test.start = epoch.Add(d)
 }
 
 // times reads times in ascending order, as samples have them.

@@ -17,7 +17,7 @@ import (
 func TestMistakes(t *testing.T) {
 	for _, row := range []struct{ name, text, want string }{
 		{"no statement", "expected x " +
-			"1", `16:1: expected is not a statement; the statements are definitions, interval, metric, indom, label and test, and in a test given, expect, metadata, error, without, times, fetches, interval, metric, indom and label`},
+			"1", `16:1: expected is not a statement; the statements are definitions, interval, metric, indom, label and test, and in a test given, expect, metadata, error, without, start, times, fetches, interval, metric, indom and label`},
 		{"outside of a test", "given ncpu 1", "16:1: given belongs to a test: indent it below the test"},
 		{
 			"inside of a test", "test a\n  definitions x",
@@ -44,6 +44,8 @@ func TestMistakes(t *testing.T) {
 		{"negative time", "interval -1s", `16:10: "-1s" is not a time such as 10s, 5m or 0`},
 		{"no interval", "interval 0", "16:10: the interval must be longer than 0"},
 		{"without of no use", "test a\n without y\n error x", "17:10: y is not declared, so without has no effect"},
+		{"no start", "test a\n start\n error x", "17:7: seconds since 1970 missing"},
+		{"start that is a date", "test a\n start 2026-11-29\n error x", "17:8: \"2026-11-29\" is not a time"},
 		{"two intervals", "interval 1 2", "16:12: unexpected 2"},
 		{
 			"times out of order", "test a\n times 0 10 10\n error x",

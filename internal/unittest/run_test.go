@@ -28,6 +28,12 @@ func TestPasses(t *testing.T) {
 			"given total[sda] 5 7 7 107\n expect x[sda] _ 2 0 100",
 		},
 		{"change of a change", "x = delta(delta(free))", "given free 0 1 3 6\n expect x _ _ 1 1"},
+		{"the time", "x = now()", "times 0 10.5\n expect x 0 10.5"},
+		{
+			"the time that the test sets", "x = now() - temp * mkconst(1, units=sec)\ny = max_sample(now(), \"2s\")",
+			"start 1764000000.25\n given temp 1764000000 0\n expect x 0.25 1764000001.25\n " +
+				"expect y 1764000000.25 1764000001.25",
+		},
 		{"a counter that wraps", "x = rate(reads)", "given reads[sda] 4294967295 4 14\n expect x[sda] _ _ 10"},
 		{"a counter that starts again", "x = rate(total)", "given total[sda] 100 10 20\n expect x[sda] _ _ 10"},
 		{

@@ -17,9 +17,6 @@ type collector struct {
 	lastInsts map[pdu.PMID]*derived.InstSet // reused while the instances are the same, as in the agent
 }
 
-// epoch is the time of the beginning of a test, the same in each run.
-var epoch = time.Unix(0, 0) //nolint:gochecknoglobals // never changed
-
 func newCollector(t *Test) *collector {
 	c := &collector{test: t, indoms: maps.Clone(t.shared.indoms), lastInsts: map[pdu.PMID]*derived.InstSet{}}
 	maps.Copy(c.indoms, t.own.indoms)
@@ -56,7 +53,7 @@ func (s *sample) Values(id pdu.PMID, _ *int32) *derived.Vector {
 // metric is given, as for labels alone, has all that are declared.
 func (c *collector) sample(n int) *sample {
 	m := &sample{
-		collector: c, time: epoch.Add(c.test.sampleTime(n)),
+		collector: c, time: c.test.start.Add(c.test.sampleTime(n)),
 		values:  make(map[pdu.PMID]*derived.Vector, len(c.test.given.byMetric)),
 		members: make(map[pdu.InDom]*derived.InstSet, len(c.indoms)),
 	}

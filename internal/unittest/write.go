@@ -16,6 +16,7 @@ import (
 // Recording has the values of a collector in some samples, and the results of definitions.
 type Recording struct {
 	Title   string
+	Start   time.Time       // time of the first sample, if a definition depends on it; else zero
 	Times   []time.Duration // since the first sample, ascending
 	InDoms  []RecordedInDom
 	Metrics []Recorded // of the collector
@@ -64,6 +65,9 @@ func (r *Recording) String() string {
 	times := make([]string, len(r.Times))
 	for i, t := range r.Times {
 		times[i] = timeText(t)
+	}
+	if !r.Start.IsZero() {
+		p.addLine("start", fmt.Sprintf("%d.%09d", r.Start.Unix(), r.Start.Nanosecond()))
 	}
 	p.addLine("times", strings.Join(times, " "))
 	for _, m := range r.Metrics {

@@ -306,7 +306,7 @@ func (s *Sampler) addSamples(now time.Time) bool {
 	for n, i := range s.pending {
 		sample, t := newest[n], s.tickerOf[i]
 		if series[n].Constant() {
-			sample = operand.Empty(now, s.options.Names)
+			sample = operand.Empty(t.tickTime, s.options.Names)
 		}
 		early := sample == nil || sample.Taken.Before(t.tickTime.Add(-maxEarly))
 		resting := false
