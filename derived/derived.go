@@ -104,6 +104,7 @@ type (
 	Vector    = column.Vector
 	InstSet   = column.InstSet
 	NameTable = column.NameTable
+	Births    = column.Births
 )
 
 // NewInstSet makes a set of the given instances and keeps ids.

@@ -553,7 +553,7 @@ func TestFunctionsFollowTheModel(t *testing.T) {
 	withoutModel := []syntax.Func{ // libpcp has them, or they have tests of their own
 		syntax.Avg, syntax.Count, syntax.Delta, syntax.Rate, syntax.Instant, syntax.Scalar, syntax.Defined, syntax.Const,
 		syntax.NoValue, syntax.Rescale, syntax.Floor, syntax.Ceil, syntax.Stdev, syntax.Latch,
-		syntax.PercentileBucket, syntax.ShareBucket, syntax.Now,
+		syntax.PercentileBucket, syntax.ShareBucket, syntax.Now, syntax.Increase,
 	}
 	for range 5000 {
 		x := r.expr(cat, 1+r.IntN(4))

@@ -143,9 +143,9 @@ func (c *checker) complete(n *Node) (*Node, *Error) {
 	}
 	n.height++
 	n.clock = n.clock || syntax.Is(n.Expr, syntax.Now)
-	if syntax.Is(n.Expr, syntax.Delta, syntax.Rate) {
+	if syntax.Is(n.Expr, syntax.Delta, syntax.Rate, syntax.Increase) {
 		n.History++
-		n.HasDelta = syntax.Is(n.Expr, syntax.Delta)
+		n.HasDelta = !syntax.Is(n.Expr, syntax.Rate)
 	}
 	switch {
 	case latch && n.perClient:

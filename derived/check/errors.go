@@ -66,6 +66,7 @@ const (
 	RuleLatchPerClient
 	RuleWindowChange
 	RuleClockChange
+	RuleIncreaseOperand
 	RuleEvents
 )
 
@@ -257,6 +258,14 @@ var ruleTexts = [...]struct{ reason, example string }{
 	//
 	//	semantics.late = now() > 1800000000 ? delta(disk.dev.total) : novalue()
 	RuleClockChange: {"Change of now(): write now() outside", "delta(now())"},
+	// Only instances of a metric are born, so x is the name of a counter, possibly in `matchinst()` or with `[NAME]`. Take
+	// the increase of each metric:
+	//
+	//	semantics.increase = sum(increase(disk.dev.total))
+	RuleIncreaseOperand: {
+		"Operand is not a counter metric: take increase() of it first, then select or sum",
+		"increase(sum(disk.dev.total))",
+	},
 	// A metric of type EVENT or HIGHRES_EVENT gives each client the events since its own last fetch, but the agent
 	// fetches it once for all its clients. Use the metric itself, with pmevent(1). `defined()` of it is valid.
 	RuleEvents: {

@@ -22,6 +22,7 @@ var functions = map[syntax.Func]function{
 	syntax.Sum:      {numeric: true, result: asSingular},
 	syntax.Delta:    {numeric: true, result: deltaResult},
 	syntax.Rate:     {numeric: true, check: checkRate, result: rateResult},
+	syntax.Increase: {numeric: true, check: checkIncrease, result: deltaResult},
 	syntax.Instant:  {result: readingResult},
 	syntax.Scalar:   {result: asSingular},
 	syntax.Defined:  {form: formConstant},
@@ -121,6 +122,14 @@ func deltaResult(n *Node) {
 	case pdu.TypeU64:
 		n.Type = pdu.TypeDouble
 	}
+}
+
+// checkIncrease requires a counter that is a metric, or some instances of one: only the instances of a metric are born.
+func checkIncrease(_ *checker, n *Node, _ *syntax.Call) Rule {
+	if x := n.Kids[0]; !x.Empty && (x.Metric() == nil || x.Sem != pdu.SemCounter) {
+		return RuleIncreaseOperand
+	}
+	return 0
 }
 
 // checkRate requires an operand whose rate has a meaning in PCP: one without time, or a time, whose rate is a share.

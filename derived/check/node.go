@@ -72,6 +72,24 @@ func discrete(t pdu.Type) pdu.Desc {
 // constant reports whether n is a number or an mkconst(), which relations may compare with anything.
 func (n *Node) constant() bool { return n.Other == nil && syntax.NumberOf(n.Expr) != nil }
 
+// Metric returns the node of the metric that n is, or selects instances of; nil: n is something else.
+func (n *Node) Metric() *Node {
+	for n.Other != nil {
+		n = n.Other
+	}
+	switch e := n.Expr.(type) {
+	case *syntax.Name:
+		return n
+	case *syntax.Select:
+		return n.Kids[0].Metric()
+	case *syntax.Call:
+		if e.Func == syntax.Match {
+			return n.Kids[0].Metric()
+		}
+	}
+	return nil
+}
+
 // window reports whether n is a function over time.
 func (n *Node) window() bool {
 	call, ok := n.Expr.(*syntax.Call)

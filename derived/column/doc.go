@@ -7,6 +7,7 @@
 //
 // A [Vector] has one value for each instance of its [InstSet]. Sets are immutable and shared, so that two operands with
 // the same instances are found by comparing pointers. A [Join] pairs the values of two sets. A [NameTable] has the
-// names of an instance domain. Numbers are kept as bits: [ToDouble] and similar functions convert them to Go's numbers
+// names of an instance domain. [Births] finds out which instances of a metric are new in its samples, and [Lives] tells
+// it. Numbers are kept as bits: [ToDouble] and similar functions convert them to Go's numbers
 // and back.
 package column

@@ -18,6 +18,8 @@ type Vector struct {
 	Bits  []uint64
 	Blobs [][]byte
 
+	Lives *Lives // of the instances of a metric in a sample; nil: nobody wants to know
+
 	Why string // more about Code, or why there are no values; "": nothing is known
 
 	// Incomplete reports that values are missing, because a delta() or rate() had nothing to compare with, or by a rule of

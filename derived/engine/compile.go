@@ -276,6 +276,21 @@ func (c *compiler) addCall(e *syntax.Call, n *check.Node, s step, age uint8) int
 		if c.unit.read && s.op == opDelta {
 			s.word = 1 // see positive
 		}
+	case opIncrease:
+		if x.Empty {
+			return s.first
+		}
+		s.age, s.entry = age, int32(x.Metric().PMID)
+		s.typ, s.from = computedType(s.typ), computedType(x.Type)
+		s.first, s.second = c.addConvert(s.first, s.from), c.addConvert(c.addTree(x, age+1), s.from)
+		switch of := c.unit; {
+		case of.merged: // nobody knows which other instances were reset, too
+			s.word = 1 // see positive
+		case of.read && s.set:
+			zero := step{op: opFromZero, typ: s.from, set: true, first: s.first, third: s.second}
+			c.setUnit(&zero, of, age)
+			s.second = c.add(zero)
+		}
 	default:
 	}
 	at := c.addConvert(c.add(s), n.Type)
@@ -399,13 +414,8 @@ func instancesOp(n *check.Node) stepOp {
 
 // addWhole returns the step of a set without the values of histograms of which one lacks.
 func (c *compiler) addWhole(n *check.Node, of unit, age uint8) int32 {
-	s := step{op: opWhole, typ: n.Type, set: true, second: -1, entry: -1}
-	if of.key != nil {
-		s.domain, s.age, s.second = of.domain, age, c.addGroupKey(of.key, of.domain, age)
-	}
-	if of.outer != nil {
-		s.entry = c.addGroupKey(of.outer, of.outerDomain, age)
-	}
+	s := step{op: opWhole, typ: n.Type, set: true}
+	c.setUnit(&s, of, age)
 	outer := c.unit
 	c.unit = of
 	s.first, s.third = c.addTree(n, age), c.addBuckets(n, age)
@@ -423,6 +433,17 @@ func (c *compiler) addWhole(n *check.Node, of unit, age uint8) int32 {
 	}
 	c.unit = outer
 	return c.add(s)
+}
+
+// setUnit sets the fields of s that say which instances are one histogram.
+func (c *compiler) setUnit(s *step, of unit, age uint8) {
+	s.second, s.entry = -1, -1
+	if of.key != nil {
+		s.domain, s.age, s.second = of.domain, age, c.addGroupKey(of.key, of.domain, age)
+	}
+	if of.outer != nil {
+		s.entry = c.addGroupKey(of.outer, of.outerDomain, age)
+	}
 }
 
 // addInstances returns a step whose instances are those for which n could have a value: those that its operands share,

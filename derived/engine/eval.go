@@ -133,6 +133,10 @@ func (e *Evaluation) step(i int32) *column.Vector {
 		e.whole(s, c)
 	case opDelta, opRate:
 		e.change(s, c)
+	case opIncrease:
+		e.increase(s, c)
+	case opFromZero:
+		e.fromZero(s, c)
 	case opUnchanged:
 		e.zeroChange(s, c)
 	case opScalar:

@@ -56,7 +56,8 @@ var functions = [...]function{
 	syntax.CountSample:      {step: opWindow},
 	syntax.Latch:            {step: opWindow},
 
-	syntax.Now: {step: opNow},
+	syntax.Now:      {step: opNow},
+	syntax.Increase: {step: opIncrease},
 }
 
 // function says how a function is computed.

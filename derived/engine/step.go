@@ -35,6 +35,8 @@ const (
 	opWhole                       // ( a [keys] b [keys] -- a without histograms of which an instance of b lacks ), b is third
 	opDelta                       // ( a b -- a-b ), b is one sample older
 	opRate                        // ( a b -- a-b per second ), b is one sample older
+	opIncrease                    // ( a b -- a-b, or a where it is new or was reset ), b is one sample older
+	opFromZero                    // ( a [keys] b -- b, with 0 in histograms of which an instance of a is less ), b is third
 	opUnchanged                   // ( a -- 0 for each value ), delta() and rate() of constants
 	opScalar                      // ( a -- its first value )
 	opSelect                      // ( a -- its value for one instance )
@@ -69,13 +71,13 @@ type step struct {
 	from pdu.Type // of the operands
 
 	// The operands, which are steps: first, second and third in the order of the comments at stepOp. Keys of opGroup,
-	// opMatch, opSpread, opWhole and opKey are second: an opKey, which has the next key as its second; -1: there is none. A number
-	// among the arguments of a function is third: of opAggregate, opBuckets, opGroup and opTop. opConst and opConstSet
-	// have no operands: first and second are the halves of their value.
+	// opMatch, opSpread, opWhole, opFromZero and opKey are second: an opKey, which has the next key as its second; -1:
+	// there is none. A number among the arguments of a function is third: of opAggregate, opBuckets, opGroup and opTop.
+	// opConst and opConstSet have no operands: first and second are the halves of their value.
 	first, second, third int32
 
 	// domain has the instances of opConstSet, opSelect, opMatch, opBuckets and opKey, and the groups of opGroup, opSpread,
-	// opWhole and opRename.
+	// opWhole, opFromZero and opRename.
 	domain pdu.InDom
 	entry  int32 // a metric, or the position of data in the program: see pmid, operandDomain, and the methods of program
 }
@@ -118,7 +120,7 @@ func (s *step) groupDomain() pdu.InDom { return pdu.InDom(uint32(s.third)) }
 // ofCounter reports whether the operand of opDelta or opRate is a counter.
 func (s *step) ofCounter() bool { return s.variant }
 
-// positive reports whether opDelta has no value of a counter that went down, also outside of windows.
+// positive reports whether opDelta or opIncrease has no value of a counter that went down, also outside of windows.
 func (s *step) positive() bool { return s.word != 0 }
 
 // whyEmpty returns why the step may have no values although its operands have; "": that says nothing to an author.
@@ -165,7 +167,7 @@ const (
 	ofKnown                     // those of the first operand; if it has an error, those of the second one
 )
 
-// pmid returns the metric of opOperand.
+// pmid returns the metric of opOperand and opIncrease.
 func (s *step) pmid() pdu.PMID { return pdu.PMID(uint32(s.entry)) }
 
 // operandDomain returns the domain of opRename's operand.
@@ -205,12 +207,12 @@ func (s *step) takes(yield func(int32)) {
 		yield(s.first)
 	}
 	switch s.op {
-	case opArith, opCompare, opBool, opPair, opDelta, opRate, opInstances, opGroup:
+	case opArith, opCompare, opBool, opPair, opDelta, opRate, opIncrease, opInstances, opGroup:
 		yield(s.second)
 	case opSpread, opTernary, opDefault:
 		yield(s.second)
 		yield(s.third)
-	case opWhole:
+	case opWhole, opFromZero:
 		for _, k := range [...]int32{s.second, s.third, s.outer()} {
 			if k >= 0 {
 				yield(k)

@@ -52,6 +52,7 @@ const (
 	SlopeSample
 	Latch
 	Now
+	Increase
 )
 
 // functions has a row for each function: how it is written. Its columns are the fields of function and [Arg]; the words
@@ -219,6 +220,10 @@ var functions = [...]function{
 	Now: {
 		word: "now", since: Nowhere, args: []Arg{{Kind: Nothing, expected: ")"}}, optional: true,
 		help: "the time of the sample, in seconds since 1970",
+	},
+	Increase: {
+		word: "increase", since: Nowhere, args: operand,
+		help: "change of a counter since the previous sample; what is new counts from 0, and so does what was reset",
 	},
 }
 

@@ -291,7 +291,7 @@ func functionHint(text string) string {
 		}
 	}
 	promQL := map[string]Func{ // functions with quite another name there
-		"clamp_max": Min, "clamp_min": Max, "deriv": SlopeSample, "increase": Delta, "ln": Log,
+		"clamp_max": Min, "clamp_min": Max, "deriv": SlopeSample, "ln": Log,
 		"histogram_fraction": ShareBucket, "histogram_quantile": PercentileBucket,
 		"predict_linear": SlopeSample, "quantile": Percentile, "quantile_over_time": PercentileSample,
 		"stddev": Stdev, "stddev_over_time": StdevSample,

@@ -331,7 +331,7 @@ func (l *linter) contains(e syntax.Expr, seen map[string]bool, wanted func(synta
 
 // checkCall warns of a function of another function that makes no sense.
 func (l *linter) checkCall(e *syntax.Call) {
-	if x := e.X(); x != nil && syntax.Is(syntax.Unparen(x), syntax.Delta, syntax.Rate, syntax.Instant) {
+	if x := e.X(); x != nil && syntax.Is(syntax.Unparen(x), syntax.Delta, syntax.Rate, syntax.Increase, syntax.Instant) {
 		l.checkNonCounter(e, "the result of "+syntax.Unparen(x).(*syntax.Call).Func.String()+"()")
 	}
 	if syntax.Is(e, syntax.Count, syntax.CountSample) && e.X() != nil && l.isCondition(e.X()) {

@@ -25,7 +25,9 @@ func (l *linter) checkDifference(e *syntax.Binary, n *derived.Node, path []deriv
 // most often meant, but anything else divided by 0 is not finite.
 func (l *linter) checkQuotient(e *syntax.Binary, path []derived.Line) {
 	if isZero(e.X) || !l.isZeroWhenIdle(e.Y) || !reachesResult(path) || l.guarded(e.Y, path) ||
-		l.contains(e.X, map[string]bool{}, func(e syntax.Expr) bool { return syntax.Is(e, syntax.Delta, syntax.Rate) }) {
+		l.contains(e.X, map[string]bool{}, func(e syntax.Expr) bool {
+			return syntax.Is(e, syntax.Delta, syntax.Rate, syntax.Increase)
+		}) {
 		return
 	}
 	l.warn(ZeroDivisor, e.OpPos, "divides by "+clip(e.Y)+", which is 0 when nothing has changed: "+
@@ -218,7 +220,7 @@ func (l *linter) isZeroWhenIdle(e syntax.Expr) bool {
 		}
 	case *syntax.Call:
 		switch e.Func {
-		case syntax.Delta, syntax.Rate:
+		case syntax.Delta, syntax.Rate, syntax.Increase:
 			return true
 		case syntax.Count, syntax.CountSample, syntax.Defined: // do not depend on values
 			return false

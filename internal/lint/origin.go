@@ -142,7 +142,7 @@ func originOfCall(n *derived.Node, e *syntax.Call, kids []origin) origin {
 
 // isChange reports whether a function computes a change from two or more samples.
 func isChange(e *syntax.Call) bool {
-	return syntax.Is(e, syntax.Delta, syntax.Rate, syntax.SlopeSample)
+	return syntax.Is(e, syntax.Delta, syntax.Rate, syntax.Increase, syntax.SlopeSample)
 }
 
 // pairsOperands reports whether the operands of a function are paired by instance.

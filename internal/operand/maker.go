@@ -11,7 +11,7 @@ import (
 )
 
 // The bytes that a sample needs for an operand, for a number, and for a string beside the bytes in it.
-const vectorMemory, numberMemory, blobMemory = 88, 8, 24
+const vectorMemory, numberMemory, blobMemory = 96, 8, 24
 
 // MaxInstances limits the instances of an operand. An operand with more has PM_ERR_TOOBIG instead of values: each
 // retained sample, and everything that is computed from it, would take too much memory.
@@ -20,12 +20,16 @@ const MaxInstances = 1_000_000
 // Maker makes samples of results. It remembers the instance sets and the strings of the last samples: equal ones are
 // the same pointer in the next sample, which makes evaluation fast.
 type Maker struct {
+	Interval time.Duration // how often metrics of which an increase is computed are sampled at least; 0: not known
+	Partial  bool          // PM_ERR_AGAIN means that a sample does not have the metric
+
 	names         *InstanceCache
 	start         time.Time // by our clock; Sample.clock counts from here
 	connectionRun int       // the number of Resets before the next sample
 	byInDom       map[pdu.InDom]*derived.InstSet
 	byMetric      map[pdu.PMID]*derived.InstSet
-	findings      Findings // of the last sample
+	births        map[pdu.PMID]*derived.Births // of the metrics of which an increase is computed
+	findings      Findings                     // of the last sample
 
 	// newBlobs has the strings of the last samples, blobSamples at most, and oldBlobs those of blobSamples samples before
 	// them. A new sample reuses the strings that have not changed.
@@ -87,12 +91,41 @@ func (m *Maker) Make(res *pmapi.Columns, taken, arrived time.Time, asked *List) 
 			}
 			s.Size += numberMemory*len(v.Bits) + blobMemory*len(v.Blobs)
 		}
+		if b := m.births[set.PMID]; b != nil && !(m.Partial && set.Code == pdu.ErrAgain) {
+			v.Lives = b.Add(v, res.Time, taken)
+		}
 	}
 	s.Size += vectorMemory * len(s.vectors)
 	if m.newSamples++; m.newSamples == blobSamples {
 		m.newSamples, m.oldBlobs, m.newBlobs = 0, m.newBlobs, make(map[pdu.PMID][][]byte)
 	}
 	return s, &m.findings
+}
+
+// FindBirths finds out from now on which instances of some metrics come into being.
+func (m *Maker) FindBirths(metrics []pdu.PMID) {
+	former := m.births
+	m.births = make(map[pdu.PMID]*derived.Births, len(metrics))
+	for _, id := range metrics {
+		if m.births[id] = former[id]; m.births[id] == nil {
+			m.births[id] = &derived.Births{Interval: m.Interval}
+		}
+	}
+}
+
+// NoteChanges notes the changes that came with an answer. If agents have come, gone or restarted, no instance is born in
+// the next sample: it may have been there before.
+func (m *Maker) NoteChanges(change pdu.Change) {
+	if change&(pdu.ChangeAddAgent|pdu.ChangeDropAgent|pdu.ChangeRestartAgent) != 0 {
+		m.DoubtBirths()
+	}
+}
+
+// DoubtBirths has nothing be born in the next sample.
+func (m *Maker) DoubtBirths() {
+	for _, b := range m.births {
+		b.Doubt()
+	}
 }
 
 // copyBlobs returns copies of the strings of a metric. A string that is the same as in an earlier sample is the same
@@ -139,6 +172,7 @@ func (m *Maker) Reset() {
 	clear(m.byMetric)
 	clear(m.newBlobs)
 	clear(m.oldBlobs)
+	m.DoubtBirths()
 	m.connectionRun++
 }
 

@@ -301,6 +301,9 @@ func (p *Player) markBroken() {
 	for _, w := range p.windows {
 		w.afterMark = true
 	}
+	for _, t := range p.sessions {
+		t.DoubtBirths()
+	}
 }
 
 // isTick reports whether the present record is a tick of a window: the first in its interval with all operands.

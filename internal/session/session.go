@@ -91,6 +91,8 @@ func NewWithSet(source Source, c *operand.Catalog, set *derived.Set, groups *der
 	s.eval.SetGroups(s.groups)
 	s.maker, s.operands, s.versions = operand.NewMaker(&s.names, time.Now()), operand.NewList(), make(map[pdu.InDom]int)
 	s.lookups = make(operand.LookupQueue)
+	_, s.maker.Partial = source.(versioned) // an archive: its records have some metrics each
+	s.maker.FindBirths(set.Increases())
 	return s
 }
 
@@ -251,6 +253,9 @@ func (s *Session) Tick(ctx context.Context, at time.Time, begin []int, windows .
 	return nil
 }
 
+// DoubtBirths notes that samples are missing: no instance is born in the next one.
+func (s *Session) DoubtBirths() { s.maker.DoubtBirths() }
+
 // TickNumber returns the number of the tick that a time belongs to.
 func TickNumber(at time.Time, every time.Duration) int64 { return at.UnixNano() / int64(every) }
 
@@ -283,6 +288,7 @@ func (s *Session) fetchSample(ctx context.Context, now time.Time) (*operand.Samp
 		if err != nil {
 			return nil, err
 		}
+		s.maker.NoteChanges(res.Changes)
 		made, noticed := s.maker.Make(res, now, now, s.operands)
 		sample, stale = made, append(stale, noticed.Changed...)
 	}

@@ -192,7 +192,7 @@ func (u *runner) checkValues() {
 	for _, e := range expected {
 		depth = max(depth, 1+e.metric.Needs().History)
 	}
-	c := newCollector(u.test)
+	c := newCollector(u.test, u.set)
 	eval := u.set.NewEvaluation()
 	eval.SetGroups(u.groups)
 	windows := window.NewSingleClient(u.set, u.groups, window.FirstTicks)

@@ -10,6 +10,15 @@ import (
 	"pmdaderived/derived"
 )
 
+// Two histograms, of which the first one is reset at the third sample, and the other one is not.
+const (
+	histograms = "metric h U64 counter none 60.9\n " +
+		`indom 60.9 "0 le:1 r:a" "1 le:2 r:a" "2 le:+Inf r:a" "3 le:1 r:b" "4 le:+Inf r:b"` + "\n " +
+		"given h[0 le:1 r:a] 10 12 1 2\n given h[1 le:2 r:a] 20 24 30 33\n given h[2 le:+Inf r:a] 20 24 40 44\n "
+	other   = "given h[3 le:1 r:b] 10 11 13 14\n given h[4 le:+Inf r:b] 10 12 16 20\n "
+	noOther = "given h[3 le:1 r:b] _x4\n given h[4 le:+Inf r:b] _x4\n "
+)
+
 // Definitions behave as with the agent: each row is a file that passes.
 func TestPasses(t *testing.T) {
 	for _, row := range []struct{ name, definition, test string }{
@@ -28,6 +37,65 @@ func TestPasses(t *testing.T) {
 			"given total[sda] 5 7 7 107\n expect x[sda] _ 2 0 100",
 		},
 		{"change of a change", "x = delta(delta(free))", "given free 0 1 3 6\n expect x _ _ 1 1"},
+		{
+			"what is born counts from 0", "x = increase(total)",
+			"given total[sda] 5 8 8 20\n given total[sdb] _ _ 3 4\n expect x[sda] _ 3 0 12\n expect x[sdb] _ _ 3 1",
+		},
+		{"what was reset counts from 0", "x = increase(reads)", "given reads[sda] 4294967295 4 14\n expect x[sda] _ 4 10"},
+		{
+			"what comes back does not", "x = increase(total)",
+			"given total[sda] 1...\n given total[sdb] _ 3 _ 2 9\n expect x[sda] _ 0x4\n expect x[sdb] _ 3 _ _ 7",
+		},
+		{
+			"the client was not there when it came back", "x = increase(total)",
+			"given total[sda] 1x5\n given total[sdb] 2 3 _ 9 12\n fetches 1 3 4\n expect x[sda] _ 0x2\n expect x[sdb] _ _ 3",
+		},
+		{
+			"the client was not there when it was born", "x = increase(total)",
+			"given total[sda] 1x4\n given total[sdb] _ 3 _ 9\n given total[md 0] _ 3 5 6\n fetches 0 3\n expect x[sda] _ 0\n" +
+				" expect x[sdb] _ _\n expect x[md 0] _ 6",
+		},
+		{
+			"nothing is born after an error", "x = increase(total)",
+			"given total[sda] 1 _ 2 4\n given total[sdb] _ _ 3 5\n given total _ PM_ERR_AGAIN _ _\n" +
+				" fetches 0 2 3\n expect x[sda] _ 1 2\n expect x[sdb] _ _ 2",
+		},
+		{
+			"nothing is born where there was nothing", "x = increase(total)",
+			"given total[sda] _ 2 4\n expect x[sda] _ _ 2",
+		},
+		{
+			"nothing is born after a pause", "x = increase(total)",
+			"times 0 10 20 51 60\n given total[sda] 1x5\n given total[sdb] _ _ _ 3 4\n given total[md 0] _ _ 3 4 4\n" +
+				" expect x[sda] _ 0x4\n expect x[sdb] _ _ _ _ 1\n expect x[md 0] _ _ 3 1 0",
+		},
+		{
+			"births are those of the metric", "x = increase(total[sdb])\ny = sum(increase(matchinst(/^sdb/, total)))",
+			"given total[sda] 1x3\n given total[sdb] _ 3 5\n expect x[sdb] _ 3 2\n expect y _ 3 2",
+		},
+		{
+			"changes from tick to tick", `x = sum_sample(increase(total), "3s")`,
+			"given total[sda] 1 4 2 2 3\n given total[sdb] _ 3 4 4 4\n expect x[sda] * 3 5 5 3\n" +
+				" expect x[sdb] * 3 4 4 1",
+		},
+		{
+			"a histogram of which a bucket was reset counts from 0", "x = share_bucket(increase(h), 1)\n" +
+				`y = share_bucket(sum_sample(increase(h), "2s"), 1)`,
+			histograms + noOther + "expect x _ 0.5 0.025 0.25\n expect y * 0.5 0.06818181818 0.04545454545",
+		},
+		{
+			"and no other one", "x = share_bucket(increase(h), 1) by (/r:(.)/)", histograms + other +
+				"expect x[a] _ 0.5 0.025 0.25\n expect x[b] _ 0.5 0.5 0.25",
+		},
+		{
+			"but not where nobody knows which buckets belong together",
+			"x = share_bucket(sum(increase(h)) by (le=/le:([^ ]*)/), 1)", histograms + other + "expect x _ 0.5 _ 0.25",
+		},
+		{
+			"a histogram that is born", "x = share_bucket(increase(h), 1) by (/r:(.)/)", histograms +
+				"given h[3 le:1 r:b] _ 3 4 4\n given h[4 le:+Inf r:b] _ 4 8 9\n expect x[a] *x4\n expect x[b] _ 0.75 0.25 0",
+		},
+		{"a definition that is only a name", "n = total\nx = increase(n)", "given total[sda] 1 4\n expect x[sda] _ 3"},
 		{"the time", "x = now()", "times 0 10.5\n expect x 0 10.5"},
 		{
 			"the time that the test sets", "x = now() - temp * mkconst(1, units=sec)\ny = max_sample(now(), \"2s\")",

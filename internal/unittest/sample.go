@@ -15,10 +15,17 @@ type collector struct {
 	test      *Test
 	indoms    map[pdu.InDom]*indomDecl
 	lastInsts map[pdu.PMID]*derived.InstSet // reused while the instances are the same, as in the agent
+	births    map[pdu.PMID]*derived.Births  // of the metrics of which an increase is computed
 }
 
-func newCollector(t *Test) *collector {
-	c := &collector{test: t, indoms: maps.Clone(t.shared.indoms), lastInsts: map[pdu.PMID]*derived.InstSet{}}
+func newCollector(t *Test, set *derived.Set) *collector {
+	c := &collector{
+		test: t, indoms: maps.Clone(t.shared.indoms), lastInsts: map[pdu.PMID]*derived.InstSet{},
+		births: map[pdu.PMID]*derived.Births{},
+	}
+	for _, id := range set.Increases() {
+		c.births[id] = &derived.Births{}
+	}
 	maps.Copy(c.indoms, t.own.indoms)
 	return c
 }
@@ -65,6 +72,9 @@ func (c *collector) sample(n int) *sample {
 			present[d] = map[pdu.Inst]bool{}
 		}
 		v := c.vector(s, desc, n)
+		if b := c.births[desc.PMID]; b != nil {
+			v.Lives = b.Add(v, m.time, m.time)
+		}
 		m.values[desc.PMID] = v
 		for _, id := range v.Insts.IDs() {
 			present[d][id] = true

@@ -90,6 +90,7 @@ func (r *Reloader) rebind(ctx context.Context, scope lookupScope) error {
 	}
 	r.options.Instances.DropUnneeded(needed) // not those of before: a fetch may still use that snapshot
 	r.options.Upstream.SetSeries(snap.Series, snap.OlderSamples)
+	r.options.Upstream.FindBirths(snap.Set.Increases())
 	r.announceChanges(snap, before)
 	snap.Report(r.log, before.Snapshot, len(r.config.Failures))
 	r.saveIdentities()

@@ -48,6 +48,7 @@ func (u *Upstream) disconnected() {
 // it took.
 func (u *Upstream) storeAnswer(asked *fetch, a pool.Answer) {
 	u.agentTable.Add(asked.Agents)
+	u.maker.NoteChanges(a.Columns.Changes)
 	if len(asked.Sources) == 0 {
 		return
 	}

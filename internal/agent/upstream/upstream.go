@@ -106,6 +106,7 @@ func New(o Options) *Upstream {
 	}
 	u.next = u.nextFetch
 	u.schedule.warmInterval = o.Interval / freshness.PerInterval
+	u.maker.Interval = u.schedule.warmInterval
 	u.pool = pool.New(pool.Options{
 		Dial: o.Dial, Limit: o.Answer, Lock: u.mu, Slow: known, Ready: u.ready,
 		Answered: u.answered, Free: u.send, Disconnected: u.disconnected,
@@ -161,6 +162,13 @@ func (u *Upstream) Announce(own pdu.PMID) bool {
 	defer u.mu.Unlock()
 	f := &fetch{Batch: &operand.Batch[*Series]{List: operand.NewList(pdu.Desc{PMID: own})}}
 	return u.pool.SendAnywhere(f, u.now())
+}
+
+// FindBirths calls Maker.FindBirths.
+func (u *Upstream) FindBirths(metrics []pdu.PMID) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.maker.FindBirths(metrics)
 }
 
 // ForgetOversize has oversize series fetched again, as after a reload.

@@ -1,0 +1,128 @@
+package column
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"pmdaderived/pdu"
+)
+
+// Lives tells since when a metric has the instances of a sample. Immutable.
+type Lives struct {
+	number uint64 // of the sample among those of the metric
+	newest uint64 // the number of the sample with which the newest life began
+	of     *lives
+}
+
+// lives are the lives of a set of instances.
+type lives struct {
+	insts *InstSet
+	since []life
+}
+
+// life is the life of an instance, from one sample with it to the last one before a sample without it.
+type life struct {
+	first uint64 // the number of its first sample
+	born  bool   // it came into being then, as far as anybody knows
+}
+
+// Began reports whether the life of an instance began after an older sample, and whether it was born then. near is the
+// probable position of the instance.
+func (l *Lives) Began(id pdu.Inst, near int, older *Lives) (after, born bool) {
+	if l == nil || older == nil || l.newest <= older.number {
+		return false, false
+	}
+	at := l.of.insts.Near(id, near)
+	if at < 0 || l.of.since[at].first <= older.number {
+		return false, false
+	}
+	return true, l.of.since[at].born
+}
+
+const (
+	// rememberedFor is how long a number is known after its last sample: one that comes back is not born.
+	rememberedFor = 24 * time.Hour
+
+	// MaxRemembered is how many numbers of a metric are known, of present instances and of those that have gone. Beyond it
+	// nothing is born, until all that was forgotten then is a day old.
+	MaxRemembered = 100_000
+
+	// birthIntervals is by how many of its intervals two samples of a metric may be apart. If they are farther, nobody
+	// knows what happened in between.
+	birthIntervals = 3
+
+	knownGaps = 4 // between samples, the longest of which is the interval
+)
+
+// Births finds out which instances of a metric came into being while it was sampled: a number that no sample of the last
+// day had, if nothing casts doubt on the sample before. It gets all samples of the metric, in order.
+type Births struct {
+	Interval time.Duration // between samples, at most; the metric may have a longer one
+
+	number    uint64
+	sure      bool                     // the last sample was without error, had instances, and nothing has happened since
+	at, taken time.Time                // times of the last sample
+	gaps      [knownGaps]time.Duration // the last ones between samples without doubt
+	nextGap   int
+	present   *lives
+	newest    uint64                 // see Lives
+	gone      map[pdu.Inst]time.Time // when numbers that are not present were last seen
+	unsure    time.Time              // nothing is born before
+}
+
+// Doubt has nothing be born in the next sample: agents may have come, gone or restarted, or samples may be missing.
+func (b *Births) Doubt() { b.sure = false }
+
+// Add adds a sample of the metric, and returns its lives. at is its time by pmcd's clock, taken by ours: the first goes
+// on while the host is suspended, and only the second one is never set.
+func (b *Births) Add(v *Vector, at, taken time.Time) *Lives {
+	if v.Code < 0 || v.Insts == nil {
+		b.Doubt()
+		return nil
+	}
+	gap := max(at.Sub(b.at), taken.Sub(b.taken))
+	usual := max(b.Interval, slices.Max(b.gaps[:]))
+	births := b.sure && (usual == 0 || gap <= birthIntervals*usual) && !taken.Before(b.unsure)
+	if b.sure {
+		b.gaps[b.nextGap], b.nextGap = gap, (b.nextGap+1)%knownGaps
+	}
+	b.number++
+	if b.present == nil || v.Insts != b.present.insts {
+		b.change(v.Insts, births, taken)
+	}
+	b.sure, b.at, b.taken = v.Insts.Len() > 0, at, taken
+	return &Lives{b.number, b.newest, b.present}
+}
+
+// change replaces the present instances.
+func (b *Births) change(insts *InstSet, births bool, now time.Time) {
+	former := b.present
+	if former == nil {
+		b.gone, former = make(map[pdu.Inst]time.Time), &lives{insts: NewInstSet(nil)}
+	}
+	for k, id := range former.insts.IDs() {
+		if insts.Near(id, k) < 0 {
+			b.gone[id] = b.taken
+		}
+	}
+	b.present = &lives{insts, make([]life, insts.Len())}
+	for k, id := range insts.IDs() {
+		if before := former.insts.Near(id, k); before >= 0 {
+			b.present.since[k] = former.since[before]
+			continue
+		}
+		last, known := b.gone[id]
+		delete(b.gone, id)
+		b.present.since[k] = life{b.number, births && (!known || now.Sub(last) >= rememberedFor)}
+		b.newest = b.number
+	}
+	if len(b.gone)+insts.Len() <= MaxRemembered {
+		return
+	}
+	maps.DeleteFunc(b.gone, func(_ pdu.Inst, last time.Time) bool { return now.Sub(last) >= rememberedFor })
+	if len(b.gone)+insts.Len() > MaxRemembered {
+		clear(b.gone)
+		b.unsure = now.Add(rememberedFor)
+	}
+}

@@ -1,0 +1,89 @@
+package column
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"pmdaderived/pdu"
+)
+
+// lifeline adds a sample each second, and tells what is born.
+type lifeline struct {
+	*Births
+	at   time.Time
+	last *Lives
+}
+
+func newLifeline() *lifeline { return &lifeline{Births: &Births{}, at: time.Unix(1_000_000, 0)} }
+
+// add adds a sample of the instances from to to-1, and reports whether one of them was born since the sample before.
+func (l *lifeline) add(ranges ...pdu.Inst) bool {
+	var ids []pdu.Inst
+	for i := 0; i < len(ranges); i += 2 {
+		for id := ranges[i]; id < ranges[i+1]; id++ {
+			ids = append(ids, id)
+		}
+	}
+	l.at = l.at.Add(time.Second)
+	lives, before := l.Add(&Vector{Insts: NewInstSet(ids)}, l.at, l.at), l.last
+	l.last = lives
+	for k, id := range ids {
+		if _, born := lives.Began(id, k, before); born {
+			return true
+		}
+	}
+	return false
+}
+
+// Numbers are remembered up to a limit; beyond it nothing is born for a day.
+func TestNumbersAreRemembered(t *testing.T) {
+	l := newLifeline()
+	assert.False(t, l.add(0, 10), "the first sample")
+	assert.True(t, l.add(0, 11))
+	assert.True(t, l.add(0, 10, 11, MaxRemembered))
+	assert.True(t, l.add(0, 1, MaxRemembered, MaxRemembered+1), "the sample that exceeds the limit")
+	assert.False(t, l.add(0, 1, MaxRemembered, MaxRemembered+2))
+	assert.Empty(t, l.gone)
+	for range 23 {
+		l.at = l.at.Add(time.Hour)
+		assert.False(t, l.add(0, 1))
+	}
+	assert.False(t, l.add(0, 2), "it was forgotten, and it is not a day ago")
+	l.at = l.at.Add(time.Hour)
+	assert.True(t, l.add(0, 3, 5, 6), "a day has passed")
+	l.add(0, 3)
+	assert.False(t, l.add(0, 3, 5, 6), "it comes back")
+	assert.True(t, l.add(0, 4))
+}
+
+// A host that was suspended, a clock that was set, and samples that are missing cast doubt on births; a short interval
+// between two samples does not, if the metric usually has a longer one.
+func TestPausesCastDoubt(t *testing.T) {
+	for name, row := range map[string]struct {
+		interval       time.Duration
+		byPMCD, byOurs time.Duration // since the sample before
+		born           bool
+	}{
+		"as always":         {byPMCD: time.Second, byOurs: time.Second, born: true},
+		"late":              {byPMCD: 3 * time.Second, byOurs: 3 * time.Second, born: true},
+		"a pause":           {byPMCD: 4 * time.Second, byOurs: 4 * time.Second},
+		"usually sampled":   {interval: 5 * time.Second, byPMCD: 15 * time.Second, byOurs: 15 * time.Second, born: true},
+		"a longer pause":    {interval: 5 * time.Second, byPMCD: 16 * time.Second, byOurs: 16 * time.Second},
+		"suspended":         {byPMCD: time.Hour, byOurs: time.Second},
+		"the clock set":     {byPMCD: -time.Hour, byOurs: 4 * time.Second},
+		"the clock set now": {byPMCD: -time.Hour, byOurs: time.Second, born: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLifeline()
+			l.Interval = row.interval
+			for range 3 {
+				l.add(0, 1)
+			}
+			lives := l.Add(&Vector{Insts: NewInstSet([]pdu.Inst{0, 1})}, l.at.Add(row.byPMCD), l.at.Add(row.byOurs))
+			_, born := lives.Began(1, 1, l.last)
+			assert.Equal(t, row.born, born)
+		})
+	}
+}

@@ -1,0 +1,107 @@
+package engine
+
+import (
+	"slices"
+
+	"pmdaderived/pdu"
+)
+
+// increase computes opIncrease. An instance counts from 0 if it was born after the sample before, or if its counter went
+// down since; if it came back, it has no value. A metric whose samples have no Lives has no births.
+func (e *Evaluation) increase(s *step, c *cell) {
+	a, b := e.step(s.first), e.step(s.second)
+	switch {
+	case a.Code < 0:
+		c.v.Code = a.Code
+		return
+	case e.sample(s.age+1) == nil || b.Code < 0 || len(a.Bits) == 0:
+		c.v.Incomplete = b.Code < 0
+		return
+	}
+	var hint int32
+	lives := e.history[s.age].Values(s.pmid(), &hint).Lives
+	older := e.history[s.age+1].Values(s.pmid(), &hint).Lives
+	out, from, kept := c.makeNumbers(len(a.Bits)), e.wholeColumn(len(a.Bits)), 0
+	m := c.memory()
+	m.ids = m.ids[:0]
+	for k, now := range a.Bits {
+		id, at, before := a.At(k), -1, uint64(0)
+		switch {
+		case len(b.Bits) == 0:
+		case a.Insts == b.Insts:
+			at = k
+		default:
+			at = b.Insts.Near(id, k)
+		}
+		switch began, born := lives.Began(id, k, older); {
+		case began && !born, !began && at < 0:
+			continue
+		case began:
+		case !wentDown(s.from, now, b.Bits[at]):
+			before = b.Bits[at]
+		case s.positive():
+			c.v.Incomplete = true
+			continue
+		}
+		out[kept], from[kept], m.ids = now, before, append(m.ids, id)
+		kept++
+	}
+	c.v.Bits = out[:kept]
+	difference(s.from)(c.v.Bits, c.v.Bits, from[:kept])
+	switch {
+	case !s.set || kept == 0:
+	case kept == len(a.Bits):
+		c.v.Insts = a.Insts
+	default:
+		c.v.Insts = m.collectedSet()
+	}
+}
+
+// fromZero computes opFromZero: a source that was reset has reset all buckets of its histogram, also those that have
+// counted more than before since then.
+func (e *Evaluation) fromZero(s *step, c *cell) {
+	a, b := e.step(s.first), e.step(s.third)
+	if c.v.Code = b.Code; b.Code < 0 || len(b.Bits) == 0 {
+		return
+	}
+	if c.v.Code = e.keyCode(s.second, b.Insts); c.v.Code < 0 {
+		return
+	}
+	c.v.Insts, c.v.Bits = b.Insts, b.Bits
+	reset := func(place int) bool {
+		at := a.Insts.Near(b.At(place), place)
+		return at >= 0 && wentDown(s.typ, a.Bits[at], b.Bits[place])
+	}
+	places := make([]int32, len(b.Bits))
+	for k := range places {
+		places[k] = int32(k)
+	}
+	if len(a.Bits) == 0 || !slices.ContainsFunc(places, func(k int32) bool { return reset(int(k)) }) {
+		return
+	}
+	ends := []int32{0, int32(len(places))}
+	if s.second >= 0 {
+		m := c.memory()
+		m.grouping = e.grouping(s.second, m, m.grouping, b.Insts)
+		places, ends = m.grouping.Order, m.grouping.Bounds
+	}
+	copy(c.makeNumbers(len(b.Bits)), b.Bits)
+	for g := range len(ends) - 1 {
+		histogram := places[ends[g]:ends[g+1]]
+		if slices.ContainsFunc(histogram, func(k int32) bool { return reset(int(k)) }) {
+			for _, k := range histogram {
+				c.v.Bits[k] = 0
+			}
+		}
+	}
+}
+
+// Increases returns the metrics of which an increase is computed: births in their samples matter.
+func (s *Set) Increases() (metrics []pdu.PMID) {
+	for i := range s.program.steps {
+		if of := &s.program.steps[i]; of.op == opIncrease {
+			metrics = append(metrics, of.pmid())
+		}
+	}
+	return metrics
+}
