@@ -23,8 +23,9 @@ type lives struct {
 
 // life is the life of an instance, from one sample with it to the last one before a sample without it.
 type life struct {
-	first uint64 // the number of its first sample
-	born  bool   // it came into being then, as far as anybody knows
+	first   uint64 // the number of its first sample
+	born    bool   // it came into being then, as far as anybody knows
+	unnamed bool   // it was born, and begins with the first sample at which its name is known
 }
 
 // Began reports whether the life of an instance began after an older sample, and whether it was born then. near is the
@@ -37,7 +38,7 @@ func (l *Lives) Began(id pdu.Inst, near int, older *Lives) (after, born bool) {
 	if at < 0 || l.of.since[at].first <= older.number {
 		return false, false
 	}
-	return true, l.of.since[at].born
+	return true, l.of.since[at].born && !l.of.since[at].unnamed
 }
 
 const (
@@ -66,6 +67,7 @@ type Births struct {
 	gaps      [knownGaps]time.Duration // the last ones between samples without doubt
 	nextGap   int
 	present   *lives
+	unnamed   bool                   // an instance of present is
 	newest    uint64                 // see Lives
 	gone      map[pdu.Inst]time.Time // when numbers that are not present were last seen
 	unsure    time.Time              // nothing is born before
@@ -75,8 +77,9 @@ type Births struct {
 func (b *Births) Doubt() { b.sure = false }
 
 // Add adds a sample of the metric, and returns its lives. at is its time by pmcd's clock, taken by ours: the first goes
-// on while the host is suspended, and only the second one is never set.
-func (b *Births) Add(v *Vector, at, taken time.Time) *Lives {
+// on while the host is suspended, and only the second one is never set. names has those of the domain that are known: an
+// instance without one is in no group yet, and nobody would count what it had until then. Nil are the names of all.
+func (b *Births) Add(v *Vector, names *NameTable, at, taken time.Time) *Lives {
 	if v.Code < 0 || v.Insts == nil {
 		b.Doubt()
 		return nil
@@ -88,15 +91,15 @@ func (b *Births) Add(v *Vector, at, taken time.Time) *Lives {
 		b.gaps[b.nextGap], b.nextGap = gap, (b.nextGap+1)%knownGaps
 	}
 	b.number++
-	if b.present == nil || v.Insts != b.present.insts {
-		b.change(v.Insts, births, taken)
+	if b.present == nil || v.Insts != b.present.insts || b.unnamed {
+		b.change(v.Insts, names, births, taken)
 	}
 	b.sure, b.at, b.taken = v.Insts.Len() > 0, at, taken
 	return &Lives{b.number, b.newest, b.present}
 }
 
 // change replaces the present instances.
-func (b *Births) change(insts *InstSet, births bool, now time.Time) {
+func (b *Births) change(insts *InstSet, names *NameTable, births bool, now time.Time) {
 	former := b.present
 	if former == nil {
 		b.gone, former = make(map[pdu.Inst]time.Time), &lives{insts: NewInstSet(nil)}
@@ -106,16 +109,24 @@ func (b *Births) change(insts *InstSet, births bool, now time.Time) {
 			b.gone[id] = b.taken
 		}
 	}
-	b.present = &lives{insts, make([]life, insts.Len())}
+	b.present, b.unnamed = &lives{insts, make([]life, insts.Len())}, false
 	for k, id := range insts.IDs() {
+		l := &b.present.since[k]
 		if before := former.insts.Near(id, k); before >= 0 {
-			b.present.since[k] = former.since[before]
-			continue
+			if *l = former.since[before]; !l.unnamed {
+				continue
+			}
+		} else {
+			last, known := b.gone[id]
+			delete(b.gone, id)
+			l.born = births && (!known || now.Sub(last) >= rememberedFor)
 		}
-		last, known := b.gone[id]
-		delete(b.gone, id)
-		b.present.since[k] = life{b.number, births && (!known || now.Sub(last) >= rememberedFor)}
-		b.newest = b.number
+		l.first, b.newest = b.number, b.number
+		if l.unnamed = false; l.born && names != nil {
+			_, named := names.Name(id)
+			l.unnamed = !named
+		}
+		b.unnamed = b.unnamed || l.unnamed
 	}
 	if len(b.gone)+insts.Len() <= MaxRemembered {
 		return

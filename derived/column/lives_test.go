@@ -12,8 +12,9 @@ import (
 // lifeline adds a sample each second, and tells what is born.
 type lifeline struct {
 	*Births
-	at   time.Time
-	last *Lives
+	at    time.Time
+	last  *Lives
+	names *NameTable
 }
 
 func newLifeline() *lifeline { return &lifeline{Births: &Births{}, at: time.Unix(1_000_000, 0)} }
@@ -27,7 +28,7 @@ func (l *lifeline) add(ranges ...pdu.Inst) bool {
 		}
 	}
 	l.at = l.at.Add(time.Second)
-	lives, before := l.Add(&Vector{Insts: NewInstSet(ids)}, l.at, l.at), l.last
+	lives, before := l.Add(&Vector{Insts: NewInstSet(ids)}, l.names, l.at, l.at), l.last
 	l.last = lives
 	for k, id := range ids {
 		if _, born := lives.Began(id, k, before); born {
@@ -58,6 +59,30 @@ func TestNumbersAreRemembered(t *testing.T) {
 	assert.True(t, l.add(0, 4))
 }
 
+// An instance that is born counts from 0 at the first sample at which its name is known, once, and has no value before.
+// One that may be old begins with its first sample: it has nothing to wait for.
+func TestBirthsAwaitNames(t *testing.T) {
+	l := newLifeline()
+	l.names = NewNameTable(map[pdu.Inst]string{0: "zero"}, nil)
+	l.add(0, 2)
+	first := l.last
+	assert.False(t, l.add(0, 3), "it has no name")
+	for range 2 {
+		began, _ := l.last.Began(2, 2, first)
+		assert.True(t, began, "no difference either")
+		assert.False(t, l.add(0, 3))
+	}
+	l.names = NewNameTable(map[pdu.Inst]string{0: "zero", 1: "one", 2: "two"}, nil)
+	assert.True(t, l.add(0, 3))
+	assert.False(t, l.add(0, 3))
+	began, _ := l.last.Began(1, 1, first)
+	assert.False(t, began)
+	l.Doubt()
+	assert.False(t, l.add(0, 4))
+	l.names = NewNameTable(map[pdu.Inst]string{0: "zero", 1: "one", 2: "two", 3: "three"}, nil)
+	assert.False(t, l.add(0, 4), "its name came after its life")
+}
+
 // A host that was suspended, a clock that was set, and samples that are missing cast doubt on births; a short interval
 // between two samples does not, if the metric usually has a longer one.
 func TestPausesCastDoubt(t *testing.T) {
@@ -81,7 +106,7 @@ func TestPausesCastDoubt(t *testing.T) {
 			for range 3 {
 				l.add(0, 1)
 			}
-			lives := l.Add(&Vector{Insts: NewInstSet([]pdu.Inst{0, 1})}, l.at.Add(row.byPMCD), l.at.Add(row.byOurs))
+			lives := l.Add(&Vector{Insts: NewInstSet([]pdu.Inst{0, 1})}, nil, l.at.Add(row.byPMCD), l.at.Add(row.byOurs))
 			_, born := lives.Began(1, 1, l.last)
 			assert.Equal(t, row.born, born)
 		})

@@ -1,13 +1,16 @@
 package agent
 
 import (
+	"fmt"
 	"maps"
+	"slices"
 	"testing"
 	"time"
 
 	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
+	"pmdaderived/pmda/pmapi/pmapitest"
 )
 
 // counters sets the values of proc.io by number, at the present time.
@@ -72,4 +75,40 @@ func TestIncrease(t *testing.T) {
 		set(number, 1001, 1)
 	}
 	set(6, 3, 3)
+}
+
+// Groups, selections and windows of them have all that a new instance counted, although its name is looked up later than
+// its first sample is taken, and a tick is computed at once.
+func TestBirthsInGroupsAndSelections(t *testing.T) {
+	u := newCollector(t)
+	all, names := map[pdu.Inst]uint64{}, []pdu.Instance{}
+	add := func(number pdu.Inst) {
+		all[number] = 100
+		names = append(names, pdu.Instance{ID: number, Name: fmt.Sprintf("%d code:%d", number, number)})
+		u.Update(func() { u.InDoms[procDom] = pmapitest.InDom{Instances: slices.Clone(names)} })
+		u.counters(all)
+	}
+	add(1)
+	h := start(t, u, conf(
+		`groups = sum_sample(sum(increase(proc.io)) by (/code:(.)/), "10min", "1s")`,
+		`selected = sum_sample(increase(matchinst(/^[3-9]/, proc.io)), "10min", "1s")`,
+		`all = sum_sample(increase(proc.io), "10min", "1s")`),
+		func(o *Options) { o.Interval = 10 * time.Second }).bound()
+	want := []float64{0, 0, 0}
+	for number := range pdu.Inst(4) {
+		if number > 0 {
+			add(number + 2)
+			want = []float64{want[0] + 100, want[1] + 100, want[2] + 100}
+		}
+		await.Until(t, "all that was counted", func() bool {
+			got := make([]float64, 3)
+			sets := h.fetch(h.id("derived.groups"), h.id("derived.selected"), h.id("derived.all"))
+			for i := range sets {
+				for _, v := range sets[i].Values {
+					got[i] += pdu.TypeDouble.Float64(v.Bits)
+				}
+			}
+			return slices.Equal(got, want) && sets[2].Code >= 0 && len(sets[2].Values) > 0
+		})
+	}
 }

@@ -22,6 +22,7 @@ const MaxInstances = 1_000_000
 type Maker struct {
 	Interval time.Duration // how often metrics of which an increase is computed are sampled at least; 0: not known
 	Partial  bool          // PM_ERR_AGAIN means that a sample does not have the metric
+	Named    bool          // the names of a sample's instances are known before it is used
 
 	names         *InstanceCache
 	start         time.Time // by our clock; Sample.clock counts from here
@@ -92,7 +93,11 @@ func (m *Maker) Make(res *pmapi.Columns, taken, arrived time.Time, asked *List) 
 			s.Size += numberMemory*len(v.Bits) + blobMemory*len(v.Blobs)
 		}
 		if b := m.births[set.PMID]; b != nil && !(m.Partial && set.Code == pdu.ErrAgain) {
-			v.Lives = b.Add(v, res.Time, taken)
+			var names *derived.NameTable
+			if !m.Named {
+				names = m.names.Table(desc.InDom)
+			}
+			v.Lives = b.Add(v, names, res.Time, taken)
 		}
 	}
 	s.Size += vectorMemory * len(s.vectors)

@@ -91,6 +91,7 @@ func NewWithSet(source Source, c *operand.Catalog, set *derived.Set, groups *der
 	s.eval.SetGroups(s.groups)
 	s.maker, s.operands, s.versions = operand.NewMaker(&s.names, time.Now()), operand.NewList(), make(map[pdu.InDom]int)
 	s.lookups = make(operand.LookupQueue)
+	s.maker.Named = true                    // see fetchSample
 	_, s.maker.Partial = source.(versioned) // an archive: its records have some metrics each
 	s.maker.FindBirths(set.Increases())
 	return s

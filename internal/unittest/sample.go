@@ -73,7 +73,7 @@ func (c *collector) sample(n int) *sample {
 		}
 		v := c.vector(s, desc, n)
 		if b := c.births[desc.PMID]; b != nil {
-			v.Lives = b.Add(v, m.time, m.time)
+			v.Lives = b.Add(v, nil, m.time, m.time)
 		}
 		m.values[desc.PMID] = v
 		for _, id := range v.Insts.IDs() {
