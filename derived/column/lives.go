@@ -76,6 +76,9 @@ type Births struct {
 // Doubt has nothing be born in the next sample: agents may have come, gone or restarted, or samples may be missing.
 func (b *Births) Doubt() { b.sure = false }
 
+// Forgotten reports whether all numbers were last seen too long ago.
+func (b *Births) Forgotten(now time.Time) bool { return now.Sub(b.taken) >= rememberedFor }
+
 // Add adds a sample of the metric, and returns its lives. at is its time by pmcd's clock, taken by ours: the first goes
 // on while the host is suspended, and only the second one is never set. names has those of the domain that are known: an
 // instance without one is in no group yet, and nobody would count what it had until then. Nil are the names of all.

@@ -2,6 +2,7 @@ package operand
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"time"
 
@@ -29,7 +30,7 @@ type Maker struct {
 	connectionRun int       // the number of Resets before the next sample
 	byInDom       map[pdu.InDom]*derived.InstSet
 	byMetric      map[pdu.PMID]*derived.InstSet
-	births        map[pdu.PMID]*derived.Births // of the metrics of which an increase is computed
+	births        map[pdu.PMID]*derived.Births // of the metrics of which an increase is computed, or was within a day
 	findings      Findings                     // of the last sample
 
 	// newBlobs has the strings of the last samples, blobSamples at most, and oldBlobs those of blobSamples samples before
@@ -53,7 +54,7 @@ func NewMaker(names *InstanceCache, start time.Time) *Maker {
 	return &Maker{
 		names: names, start: start,
 		byInDom: make(map[pdu.InDom]*derived.InstSet), byMetric: make(map[pdu.PMID]*derived.InstSet),
-		newBlobs: make(map[pdu.PMID][][]byte),
+		births: make(map[pdu.PMID]*derived.Births), newBlobs: make(map[pdu.PMID][][]byte),
 	}
 }
 
@@ -107,12 +108,12 @@ func (m *Maker) Make(res *pmapi.Columns, taken, arrived time.Time, asked *List) 
 	return s, &m.findings
 }
 
-// FindBirths finds out from now on which instances of some metrics come into being.
-func (m *Maker) FindBirths(metrics []pdu.PMID) {
-	former := m.births
-	m.births = make(map[pdu.PMID]*derived.Births, len(metrics))
+// FindBirths finds out from now on which instances of some metrics come into being. Other metrics may be wanted again:
+// their numbers stay known as long as those that have gone.
+func (m *Maker) FindBirths(metrics []pdu.PMID, now time.Time) {
+	maps.DeleteFunc(m.births, func(_ pdu.PMID, b *derived.Births) bool { return b.Forgotten(now) })
 	for _, id := range metrics {
-		if m.births[id] = former[id]; m.births[id] == nil {
+		if m.births[id] == nil {
 			m.births[id] = &derived.Births{Interval: m.Interval}
 		}
 	}

@@ -197,7 +197,7 @@ func TestIncreaseFollowsTheModel(t *testing.T) {
 			Rand: r, quiet: seed%4 == 0, now: time.Unix(1_000_000, 0), numbers: map[pdu.Inst]*counter{}, seen: map[pdu.Inst]time.Time{},
 		}
 		maker := operand.NewMaker(&operand.InstanceCache{}, w.now)
-		maker.FindBirths(set.Increases())
+		maker.FindBirths(set.Increases(), w.now)
 		windows := window.NewSingleClient(set, derived.NewGroups(), window.FirstTicks)
 		eval := set.NewEvaluation()
 		clients := []*client{{every: 1}, {every: 2}, {every: 3 + r.IntN(9)}}

@@ -93,7 +93,7 @@ func NewWithSet(source Source, c *operand.Catalog, set *derived.Set, groups *der
 	s.lookups = make(operand.LookupQueue)
 	s.maker.Named = true                    // see fetchSample
 	_, s.maker.Partial = source.(versioned) // an archive: its records have some metrics each
-	s.maker.FindBirths(set.Increases())
+	s.maker.FindBirths(set.Increases(), time.Now())
 	return s
 }
 

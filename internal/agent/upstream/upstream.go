@@ -168,7 +168,7 @@ func (u *Upstream) Announce(own pdu.PMID) bool {
 func (u *Upstream) FindBirths(metrics []pdu.PMID) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.maker.FindBirths(metrics)
+	u.maker.FindBirths(metrics, u.now())
 }
 
 // ForgetOversize has oversize series fetched again, as after a reload.
