@@ -36,11 +36,12 @@ func (e *Evaluation) increase(s *step, c *cell) {
 		switch began, born := lives.Began(id, k, older); {
 		case began && !born, !began && at < 0:
 			continue
-		case began:
-		case !wentDown(s.from, now, b.Bits[at]):
+		case !began && !wentDown(s.from, now, b.Bits[at]):
 			before = b.Bits[at]
-		case s.positive():
+		case !began && s.positive():
 			c.v.Incomplete = true
+			continue
+		case wentDown(s.from, now, 0): // a signed counter that wrapped has not counted from 0
 			continue
 		}
 		out[kept], from[kept], m.ids = now, before, append(m.ids, id)

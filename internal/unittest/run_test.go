@@ -43,6 +43,11 @@ func TestPasses(t *testing.T) {
 		},
 		{"what was reset counts from 0", "x = increase(reads)", "given reads[sda] 4294967295 4 14\n expect x[sda] _ 4 10"},
 		{
+			"what is below 0 does not count from there", "x = increase(h)",
+			"metric h 32 counter none 60.9\n indom 60.9 a b\n given h[a] 2147483640 -2147483648 -2147483640\n given h[b] _ -3 1\n " +
+				"expect x[a] _ _ 8\n expect x[b] _ _ 4",
+		},
+		{
 			"what comes back does not", "x = increase(total)",
 			"given total[sda] 1...\n given total[sdb] _ 3 _ 2 9\n expect x[sda] _ 0x4\n expect x[sdb] _ 3 _ _ 7",
 		},
