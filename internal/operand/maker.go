@@ -2,6 +2,7 @@ package operand
 
 import (
 	"bytes"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -123,14 +124,16 @@ func (m *Maker) FindBirths(metrics []pdu.PMID, now time.Time) {
 // the next sample: it may have been there before.
 func (m *Maker) NoteChanges(change pdu.Change) {
 	if change&(pdu.ChangeAddAgent|pdu.ChangeDropAgent|pdu.ChangeRestartAgent) != 0 {
-		m.DoubtBirths()
+		m.DoubtBirths(maps.Keys(m.births))
 	}
 }
 
-// DoubtBirths has nothing be born in the next sample.
-func (m *Maker) DoubtBirths() {
-	for _, b := range m.births {
-		b.Doubt()
+// DoubtBirths has nothing be born in the next sample of some metrics.
+func (m *Maker) DoubtBirths(metrics iter.Seq[pdu.PMID]) {
+	for id := range metrics {
+		if b := m.births[id]; b != nil {
+			b.Doubt()
+		}
 	}
 }
 
@@ -178,7 +181,7 @@ func (m *Maker) Reset() {
 	clear(m.byMetric)
 	clear(m.newBlobs)
 	clear(m.oldBlobs)
-	m.DoubtBirths()
+	m.DoubtBirths(maps.Keys(m.births))
 	m.connectionRun++
 }
 

@@ -35,9 +35,10 @@ type SampleFunc func(s *session.Session, at time.Time) error
 type Player struct {
 	source    *Source
 	sessions  []*sessionState
-	windows   []*windowTicks // of all sessions
-	operands  []pdu.PMID     // of samples and ticks
-	firstTick time.Time      // when ticks begin to count: the longest span before the first sample
+	windows   []*windowTicks    // of all sessions
+	operands  []pdu.PMID        // of samples and ticks
+	absent    map[pdu.PMID]bool // operands without values in their last record
+	firstTick time.Time         // when ticks begin to count: the longest span before the first sample
 	end       time.Time
 }
 
@@ -124,7 +125,7 @@ func NewPlayer(source *Source, sessions ...*session.Session) *Player {
 
 // Play takes samples, and passes each to sampled. An error of sampled ends it.
 func (p *Player) Play(ctx context.Context, o Options, sampled SampleFunc) error {
-	p.operands, p.firstTick, p.end = nil, o.Start, o.End
+	p.operands, p.absent, p.firstTick, p.end = nil, make(map[pdu.PMID]bool), o.Start, o.End
 	for _, t := range p.sessions {
 		t.operands, t.roundEnd = p.source.withoutDiscrete(ctx, t.operands), time.Time{}
 		p.operands = append(p.operands, t.operands...)
@@ -251,6 +252,7 @@ func (p *Player) handleRecord(ctx context.Context, o Options, r *archive.Record,
 	if err := p.sampleRounds(ctx, r, sampled); err != nil {
 		return err
 	}
+	p.doubtBirths(r)
 	for _, t := range p.sessions {
 		if err := p.tickWindows(ctx, t, r.Time); err != nil {
 			return err
@@ -302,7 +304,21 @@ func (p *Player) markBroken() {
 		w.afterMark = true
 	}
 	for _, t := range p.sessions {
-		t.DoubtBirths()
+		t.DoubtBirths(p.operands...)
+	}
+}
+
+// doubtBirths notes which operands have no values in a record, or none in the one before. Samples do not tell: values
+// between records are those of other records.
+func (p *Player) doubtBirths(r *archive.Record) {
+	for i := range r.Sets {
+		id, absent := r.Sets[i].PMID, len(r.Sets[i].Insts) == 0
+		if absent || p.absent[id] {
+			p.absent[id] = absent
+			for _, t := range p.sessions {
+				t.DoubtBirths(id)
+			}
+		}
 	}
 }
 

@@ -89,11 +89,8 @@ func NewWithSet(source Source, c *operand.Catalog, set *derived.Set, groups *der
 	s.eval = set.NewEvaluation()
 	s.windows = window.NewSingleClient(s.set, s.groups, window.FirstTicks)
 	s.eval.SetGroups(s.groups)
-	s.maker, s.operands, s.versions = operand.NewMaker(&s.names, time.Now()), operand.NewList(), make(map[pdu.InDom]int)
+	s.operands, s.versions = operand.NewList(), make(map[pdu.InDom]int)
 	s.lookups = make(operand.LookupQueue)
-	s.maker.Named = true                    // see fetchSample
-	_, s.maker.Partial = source.(versioned) // an archive: its records have some metrics each
-	s.maker.FindBirths(set.Increases(), time.Now())
 	return s
 }
 
@@ -123,6 +120,10 @@ func (s *Session) Watch(metrics ...*derived.Metric) {
 	metrics = slices.DeleteFunc(slices.Clone(metrics), func(m *derived.Metric) bool { return m.Err != nil })
 	s.neededDomains = operand.InDomNeedsOf(slices.Values(metrics))
 	s.history, s.maxHistory = nil, 1
+	s.maker = operand.NewMaker(&s.names, time.Now())
+	s.maker.Named = true                      // see fetchSample
+	_, s.maker.Partial = s.source.(versioned) // an archive: its records have some metrics each
+	s.maker.FindBirths(s.set.Increases(), time.Now())
 	s.groups.Release(s.windows.Windows)
 	s.windows = window.NewSingleClient(s.set, s.groups, window.FirstTicks)
 	s.byInterval, s.span = make(map[time.Duration][]int), 0
@@ -254,8 +255,8 @@ func (s *Session) Tick(ctx context.Context, at time.Time, begin []int, windows .
 	return nil
 }
 
-// DoubtBirths notes that samples are missing: no instance is born in the next one.
-func (s *Session) DoubtBirths() { s.maker.DoubtBirths() }
+// DoubtBirths notes that samples of some metrics are missing: no instance of theirs is born in the next one.
+func (s *Session) DoubtBirths(metrics ...pdu.PMID) { s.maker.DoubtBirths(slices.Values(metrics)) }
 
 // TickNumber returns the number of the tick that a time belongs to.
 func TickNumber(at time.Time, every time.Duration) int64 { return at.UnixNano() / int64(every) }
