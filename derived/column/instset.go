@@ -61,6 +61,19 @@ func (s *InstSet) Union(t *InstSet) *InstSet {
 	return NewInstSet(ids)
 }
 
+// HasAll reports whether s has every instance of t.
+func (s *InstSet) HasAll(t *InstSet) bool {
+	if s == t {
+		return true
+	}
+	for k, id := range t.IDs() {
+		if s.Near(id, k) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // Index returns the position of an instance, of its first occurrence if there are several, or -1.
 // Safe for concurrent use.
 func (s *InstSet) Index(id pdu.Inst) int {

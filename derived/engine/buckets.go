@@ -252,7 +252,7 @@ func (e *Evaluation) whole(s *step, c *cell) {
 	if c.v.Code = cmp.Or(e.keyCode(s.second, all.Insts), e.keyCode(s.outer(), nil)); c.v.Code < 0 {
 		return
 	}
-	if c.v.Incomplete = a.Incomplete; a.Insts == all.Insts && a.Finite() {
+	if c.v.Incomplete = a.Incomplete; a.Finite() && a.Insts.HasAll(all.Insts) {
 		c.v.Insts, c.v.Bits = a.Insts, a.Bits
 		return
 	}

@@ -97,6 +97,14 @@ func TestPasses(t *testing.T) {
 			"x = share_bucket(sum(increase(h)) by (le=/le:([^ ]*)/), 1)", histograms + other + "expect x _ 0.5 _ 0.25",
 		},
 		{
+			"a histogram that is born, and added to another one",
+			"x = nth_percentile_bucket(sum(increase(h)) by (le=/le:([^ ]*)/), 50)",
+			"metric h U64 counter none 60.9\n indom 60.9 \"0 le:1 r:a\" \"1 le:2 r:a\" \"2 le:+Inf r:a\" \"3 le:1 r:b\" " +
+				"\"4 le:2 r:b\" \"5 le:+Inf r:b\"\n given h[0 le:1 r:a] 10 20\n given h[1 le:2 r:a] 10 20\n " +
+				"given h[2 le:+Inf r:a] 10 20\n given h[3 le:1 r:b] _ 0\n given h[4 le:2 r:b] _ 40\n " +
+				"given h[5 le:+Inf r:b] _ 40\n expect x _ 1.375",
+		},
+		{
 			"a histogram that is born", "x = share_bucket(increase(h), 1) by (/r:(.)/)", histograms +
 				"given h[3 le:1 r:b] _ 3 4 4\n given h[4 le:+Inf r:b] _ 4 8 9\n expect x[a] *x4\n expect x[b] _ 0.75 0.25 0",
 		},
