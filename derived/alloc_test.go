@@ -63,6 +63,10 @@ func steady(tb testing.TB, n int, split bool) (derivedtest.Catalog, []Sample) {
 func TestNoAllocation(t *testing.T) {
 	for _, expr := range []string{
 		"bin + bin.u",
+		"increase(bin.ctr) + increase(bin.ctr[it])",
+		"sum(increase(matchinst(/[13579]$/, bin.ctr))) by (/([0-9])$/)",
+		"nth_percentile_bucket(increase(bin.ctr), 95)",
+		"nth_percentile_bucket(increase(bin.ctr), 95) by (/([0-9])$/)",
 		"bin.d / bin - 5 * bin.l",
 		"rate(bin.ctr) / rate(bin.ctr.l)",
 		"delta(bin) > 3 && !bin.u",

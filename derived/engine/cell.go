@@ -13,7 +13,7 @@ type result struct {
 	v     *column.Vector
 	cell  *cell  // of the step; nil: it has never needed one
 	round uint32 // of the evaluation in which v was computed
-	hint  int32  // of opOperand, for [Sample.Values]
+	hint  int32  // of opOperand and opIncrease, for [Sample.Values]
 }
 
 // cell is the memory of a step whose result is not the vector of a sample or a window.

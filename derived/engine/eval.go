@@ -134,7 +134,7 @@ func (e *Evaluation) step(i int32) *column.Vector {
 	case opDelta, opRate:
 		e.change(s, c)
 	case opIncrease:
-		e.increase(s, c)
+		e.increase(s, c, &r.hint)
 	case opFromZero:
 		e.fromZero(s, c)
 	case opUnchanged:

@@ -1,14 +1,12 @@
 package engine
 
 import (
-	"slices"
-
 	"pmdaderived/pdu"
 )
 
 // increase computes opIncrease. An instance counts from 0 if it was born after the sample before, or if its counter went
 // down since; if it came back, it has no value. A metric whose samples have no Lives has no births.
-func (e *Evaluation) increase(s *step, c *cell) {
+func (e *Evaluation) increase(s *step, c *cell, hint *int32) {
 	a, b := e.step(s.first), e.step(s.second)
 	switch {
 	case a.Code < 0:
@@ -18,9 +16,8 @@ func (e *Evaluation) increase(s *step, c *cell) {
 		c.v.Incomplete = b.Code < 0
 		return
 	}
-	var hint int32
-	lives := e.history[s.age].Values(s.pmid(), &hint).Lives
-	older := e.history[s.age+1].Values(s.pmid(), &hint).Lives
+	lives := e.history[s.age].Values(s.pmid(), hint).Lives
+	older := e.history[s.age+1].Values(s.pmid(), hint).Lives
 	out, from, kept := c.makeNumbers(len(a.Bits)), e.wholeColumn(len(a.Bits)), 0
 	m := c.memory()
 	m.ids = m.ids[:0]
@@ -69,30 +66,25 @@ func (e *Evaluation) fromZero(s *step, c *cell) {
 		return
 	}
 	c.v.Insts, c.v.Bits = b.Insts, b.Bits
-	reset := func(place int) bool {
-		at := a.Insts.Near(b.At(place), place)
-		return at >= 0 && wentDown(s.typ, a.Bits[at], b.Bits[place])
-	}
-	places := make([]int32, len(b.Bits))
-	for k := range places {
-		places[k] = int32(k)
-	}
-	if len(a.Bits) == 0 || !slices.ContainsFunc(places, func(k int32) bool { return reset(int(k)) }) {
+	if a.Len() == 0 {
 		return
 	}
-	ends := []int32{0, int32(len(places))}
+	histograms := parts{ends: []int32{0, int32(len(b.Bits))}}
 	if s.second >= 0 {
 		m := c.memory()
 		m.grouping = e.grouping(s.second, m, m.grouping, b.Insts)
-		places, ends = m.grouping.Order, m.grouping.Bounds
+		histograms = parts{m.grouping.Order, m.grouping.Bounds}
 	}
 	copy(c.makeNumbers(len(b.Bits)), b.Bits)
-	for g := range len(ends) - 1 {
-		histogram := places[ends[g]:ends[g+1]]
-		if slices.ContainsFunc(histogram, func(k int32) bool { return reset(int(k)) }) {
-			for _, k := range histogram {
-				c.v.Bits[k] = 0
-			}
+	for h := range len(histograms.ends) - 1 {
+		from, to, reset := histograms.ends[h], histograms.ends[h+1], false
+		for k := from; k < to && !reset; k++ {
+			place := int(histograms.member(k))
+			at := a.Insts.Near(b.At(place), place)
+			reset = at >= 0 && wentDown(s.typ, a.Bits[at], b.Bits[place])
+		}
+		for k := from; k < to && reset; k++ {
+			c.v.Bits[histograms.member(k)] = 0
 		}
 	}
 }
