@@ -45,9 +45,9 @@ const (
 	// rememberedFor is how long a number is known after its last sample: one that comes back is not born.
 	rememberedFor = 24 * time.Hour
 
-	// MaxRemembered is how many numbers of a metric are known, of present instances and of those that have gone. Beyond it
+	// maxRemembered is how many numbers of a metric are known, of present instances and of those that have gone. Beyond it
 	// nothing is born, until all that was forgotten then is a day old.
-	MaxRemembered = 100_000
+	maxRemembered = 100_000
 
 	// birthIntervals is by how many of its intervals two samples of a metric may be apart. If they are farther, nobody
 	// knows what happened in between.
@@ -66,6 +66,7 @@ type Births struct {
 	at, taken time.Time                // times of the last sample
 	gaps      [knownGaps]time.Duration // the last ones between samples without doubt
 	nextGap   int
+	paused    bool // the gap before the last sample was too long
 	present   *lives
 	unnamed   bool                   // an instance of present is
 	newest    uint64                 // see Lives
@@ -89,15 +90,16 @@ func (b *Births) Add(v *Vector, names *NameTable, at, taken time.Time) *Lives {
 	}
 	gap := max(at.Sub(b.at), taken.Sub(b.taken))
 	usual := max(b.Interval, slices.Max(b.gaps[:]))
-	births := b.sure && (usual == 0 || gap <= birthIntervals*usual) && !taken.Before(b.unsure)
-	if b.sure {
+	pause := usual > 0 && gap > birthIntervals*usual
+	births := b.sure && !pause && !taken.Before(b.unsure)
+	if b.sure && (!pause || b.paused) { // a pause is no interval, but two are
 		b.gaps[b.nextGap], b.nextGap = gap, (b.nextGap+1)%knownGaps
 	}
 	b.number++
 	if b.present == nil || v.Insts != b.present.insts || b.unnamed {
 		b.change(v.Insts, names, births, taken)
 	}
-	b.sure, b.at, b.taken = v.Insts.Len() > 0, at, taken
+	b.sure, b.paused, b.at, b.taken = v.Insts.Len() > 0, pause, at, taken
 	return &Lives{b.number, b.newest, b.present}
 }
 
@@ -131,11 +133,11 @@ func (b *Births) change(insts *InstSet, names *NameTable, births bool, now time.
 		}
 		b.unnamed = b.unnamed || l.unnamed
 	}
-	if len(b.gone)+insts.Len() <= MaxRemembered {
+	if len(b.gone)+insts.Len() <= maxRemembered {
 		return
 	}
 	maps.DeleteFunc(b.gone, func(_ pdu.Inst, last time.Time) bool { return now.Sub(last) >= rememberedFor })
-	if len(b.gone)+insts.Len() > MaxRemembered {
+	if len(b.gone)+insts.Len() > maxRemembered {
 		clear(b.gone)
 		b.unsure = now.Add(rememberedFor)
 	}

@@ -43,9 +43,9 @@ func TestNumbersAreRemembered(t *testing.T) {
 	l := newLifeline()
 	assert.False(t, l.add(0, 10), "the first sample")
 	assert.True(t, l.add(0, 11))
-	assert.True(t, l.add(0, 10, 11, MaxRemembered))
-	assert.True(t, l.add(0, 1, MaxRemembered, MaxRemembered+1), "the sample that exceeds the limit")
-	assert.False(t, l.add(0, 1, MaxRemembered, MaxRemembered+2))
+	assert.True(t, l.add(0, 10, 11, maxRemembered))
+	assert.True(t, l.add(0, 1, maxRemembered, maxRemembered+1), "the sample that exceeds the limit")
+	assert.False(t, l.add(0, 1, maxRemembered, maxRemembered+2))
 	assert.Empty(t, l.gone)
 	for range 23 {
 		l.at = l.at.Add(time.Hour)
@@ -111,4 +111,25 @@ func TestPausesCastDoubt(t *testing.T) {
 			assert.Equal(t, row.born, born)
 		})
 	}
+}
+
+// A pause does not make the next one seem usual, but a metric may be sampled at another interval from some time on.
+func TestPausesAreNoIntervals(t *testing.T) {
+	l := newLifeline()
+	last := pdu.Inst(1)
+	born := func(after time.Duration) bool {
+		l.at, last = l.at.Add(after-time.Second), last+1
+		return l.add(0, last)
+	}
+	l.add(0, 1)
+	for range 5 {
+		assert.True(t, born(time.Second))
+	}
+	assert.False(t, born(time.Hour))
+	assert.True(t, born(time.Second))
+	assert.False(t, born(3*time.Hour))
+	assert.True(t, born(time.Second))
+	assert.False(t, born(time.Minute))
+	assert.False(t, born(time.Minute))
+	assert.True(t, born(time.Minute))
 }

@@ -140,18 +140,23 @@ func (w *world) born(id pdu.Inst, first int) bool {
 	if first == 0 || !w.samples[first-1].good() || marked(s) {
 		return false
 	}
-	var gaps []time.Duration // between samples without doubt; the longest of the last four is the interval
-	previous := -1
+	var gaps []time.Duration // between samples without doubt; a pause is none of them unless another follows
+	previous, paused := -1, false
 	for k := range first {
 		if w.samples[k].code < 0 {
 			continue
 		}
-		if k > 0 && w.samples[k-1].good() && !marked(&w.samples[k]) {
-			gaps = append(gaps, w.samples[k].at.Sub(w.samples[previous].at))
+		if k > 0 && previous >= 0 {
+			gap := w.samples[k].at.Sub(w.samples[previous].at)
+			pause := isPause(gap, gaps)
+			if w.samples[k-1].good() && !marked(&w.samples[k]) && (!pause || paused) {
+				gaps = append(gaps, gap)
+			}
+			paused = pause
 		}
 		previous = k
 	}
-	if n := len(gaps); n > 0 && s.at.Sub(w.samples[first-1].at) > 3*slices.Max(gaps[max(0, n-4):]) {
+	if isPause(s.at.Sub(w.samples[first-1].at), gaps) {
 		return false
 	}
 	for k := range first {
@@ -160,6 +165,12 @@ func (w *world) born(id pdu.Inst, first int) bool {
 		}
 	}
 	return true
+}
+
+// isPause reports whether a gap is longer than three of the longest of the last four.
+func isPause(gap time.Duration, gaps []time.Duration) bool {
+	n := len(gaps)
+	return n > 0 && gap > 3*slices.Max(gaps[max(0, n-4):])
 }
 
 func marked(s *sampled) bool {
