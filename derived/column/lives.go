@@ -12,6 +12,7 @@ import (
 type Lives struct {
 	number uint64 // of the sample among those of the metric
 	newest uint64 // the number of the sample with which the newest life began
+	doubt  uint64 // likewise of the last one that Doubt preceded
 	of     *lives
 }
 
@@ -39,6 +40,12 @@ func (l *Lives) Began(id pdu.Inst, near int, older *Lives) (after, born bool) {
 		return false, false
 	}
 	return true, l.of.since[at].born && !l.of.since[at].unnamed
+}
+
+// Doubtful reports whether a number may stand for another instance than in an older sample, as agents that restart may
+// exchange them: one that is lower was not necessarily reset.
+func (l *Lives) Doubtful(older *Lives) bool {
+	return l != nil && older != nil && l.doubt > older.number
 }
 
 const (
@@ -70,12 +77,13 @@ type Births struct {
 	present   *lives
 	unnamed   bool                   // an instance of present is
 	newest    uint64                 // see Lives
+	doubt     uint64                 // likewise; the number of the next sample, if Doubt was called since the last one
 	gone      map[pdu.Inst]time.Time // when numbers that are not present were last seen
 	unsure    time.Time              // nothing is born before
 }
 
-// Doubt has nothing be born in the next sample: agents may have come, gone or restarted, or samples may be missing.
-func (b *Births) Doubt() { b.sure = false }
+// Doubt has nothing count from 0 in the next sample: agents may have come, gone or restarted, or samples may be missing.
+func (b *Births) Doubt() { b.sure, b.doubt = false, b.number+1 }
 
 // Forgotten reports whether all numbers were last seen too long ago.
 func (b *Births) Forgotten(now time.Time) bool { return now.Sub(b.taken) >= rememberedFor }
@@ -85,7 +93,7 @@ func (b *Births) Forgotten(now time.Time) bool { return now.Sub(b.taken) >= reme
 // instance without one is in no group yet, and nobody would count what it had until then. Nil are the names of all.
 func (b *Births) Add(v *Vector, names *NameTable, at, taken time.Time) *Lives {
 	if v.Code < 0 || v.Insts == nil {
-		b.Doubt()
+		b.sure = false
 		return nil
 	}
 	gap := max(at.Sub(b.at), taken.Sub(b.taken))
@@ -100,7 +108,7 @@ func (b *Births) Add(v *Vector, names *NameTable, at, taken time.Time) *Lives {
 		b.change(v.Insts, names, births, taken)
 	}
 	b.sure, b.paused, b.at, b.taken = v.Insts.Len() > 0, pause, at, taken
-	return &Lives{b.number, b.newest, b.present}
+	return &Lives{b.number, b.newest, b.doubt, b.present}
 }
 
 // change replaces the present instances.

@@ -5,7 +5,8 @@ import (
 )
 
 // increase computes opIncrease. An instance counts from 0 if it was born after the sample before, or if its counter went
-// down since; if it came back, it has no value. A metric whose samples have no Lives has no births.
+// down since; if it came back, it has no value, and neither has one that went down if it may be another one now. A metric
+// whose samples have no Lives has no births.
 func (e *Evaluation) increase(s *step, c *cell, hint *int32) {
 	a, b := e.step(s.first), e.step(s.second)
 	switch {
@@ -18,6 +19,7 @@ func (e *Evaluation) increase(s *step, c *cell, hint *int32) {
 	}
 	lives := e.history[s.age].Values(s.pmid(), hint).Lives
 	older := e.history[s.age+1].Values(s.pmid(), hint).Lives
+	doubtful := lives.Doubtful(older)
 	out, from, kept := c.makeNumbers(len(a.Bits)), e.wholeColumn(len(a.Bits)), 0
 	m := c.memory()
 	m.ids = m.ids[:0]
@@ -35,7 +37,7 @@ func (e *Evaluation) increase(s *step, c *cell, hint *int32) {
 			continue
 		case !began && !wentDown(s.from, now, b.Bits[at]):
 			before = b.Bits[at]
-		case !began && s.positive():
+		case !began && (s.positive() || doubtful):
 			c.v.Incomplete = true
 			continue
 		case wentDown(s.from, now, 0): // a signed counter that wrapped has not counted from 0

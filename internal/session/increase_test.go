@@ -73,8 +73,8 @@ func (w *world) step() *sampled {
 	}
 	w.now = w.now.Add(gap)
 	s.at = w.now
-	doubt := len(w.samples) == 0 || w.longest > 0 && gap > 3*w.longest || marked(&s) || !w.samples[len(w.samples)-1].good()
-	if len(w.samples) > 0 && w.samples[len(w.samples)-1].good() && !marked(&s) {
+	doubt := len(w.samples) == 0 || w.longest > 0 && gap > 3*w.longest || marked(s) || !w.samples[len(w.samples)-1].good()
+	if len(w.samples) > 0 && w.samples[len(w.samples)-1].good() && !marked(s) {
 		w.longest = max(w.longest, gap)
 	}
 	for id := range pdu.Inst(8) {
@@ -124,8 +124,11 @@ func (w *world) increase(prev int) map[pdu.Inst]float64 {
 			first = k
 		}
 		if first <= prev {
-			if all[id] = float64(value); value >= before.values[id] {
-				all[id] -= float64(before.values[id])
+			switch reset := value < before.values[id]; {
+			case !reset:
+				all[id] = float64(value - before.values[id])
+			case !slices.ContainsFunc(w.samples[prev+1:], marked):
+				all[id] = float64(value)
 			}
 		} else if w.born(id, first) {
 			all[id] = float64(value)
@@ -137,7 +140,7 @@ func (w *world) increase(prev int) map[pdu.Inst]float64 {
 // born reports whether a number came into being with a sample.
 func (w *world) born(id pdu.Inst, first int) bool {
 	s := &w.samples[first]
-	if first == 0 || !w.samples[first-1].good() || marked(s) {
+	if first == 0 || !w.samples[first-1].good() || marked(*s) {
 		return false
 	}
 	var gaps []time.Duration // between samples without doubt; a pause is none of them unless another follows
@@ -149,7 +152,7 @@ func (w *world) born(id pdu.Inst, first int) bool {
 		if k > 0 && previous >= 0 {
 			gap := w.samples[k].at.Sub(w.samples[previous].at)
 			pause := isPause(gap, gaps)
-			if w.samples[k-1].good() && !marked(&w.samples[k]) && (!pause || paused) {
+			if w.samples[k-1].good() && !marked(w.samples[k]) && (!pause || paused) {
 				gaps = append(gaps, gap)
 			}
 			paused = pause
@@ -173,7 +176,7 @@ func isPause(gap time.Duration, gaps []time.Duration) bool {
 	return n > 0 && gap > 3*slices.Max(gaps[max(0, n-4):])
 }
 
-func marked(s *sampled) bool {
+func marked(s sampled) bool {
 	return s.changes&(pdu.ChangeAddAgent|pdu.ChangeDropAgent|pdu.ChangeRestartAgent) != 0
 }
 
