@@ -96,6 +96,10 @@ func (b *Births) Add(v *Vector, names *NameTable, at, taken time.Time) *Lives {
 		b.sure = false
 		return nil
 	}
+	if v.Insts.Len() > maxRemembered {
+		b.sure, b.present, b.gone, b.taken, b.unsure = false, nil, nil, taken, taken.Add(rememberedFor)
+		return nil
+	}
 	gap := max(at.Sub(b.at), taken.Sub(b.taken))
 	usual := max(b.Interval, slices.Max(b.gaps[:]))
 	pause := usual > 0 && gap > birthIntervals*usual

@@ -57,6 +57,10 @@ func TestNumbersAreRemembered(t *testing.T) {
 	l.add(0, 3)
 	assert.False(t, l.add(0, 3, 5, 6), "it comes back")
 	assert.True(t, l.add(0, 4))
+	l.add(0, maxRemembered+1)
+	assert.Nil(t, l.last, "nothing is kept of so many")
+	l.add(0, 4)
+	assert.False(t, l.add(0, 5))
 }
 
 // An instance that is born counts from 0 at the first sample at which its name is known, once, and has no value before.
