@@ -232,8 +232,11 @@ func (p *parser) start(keyword token, words []token) {
 		return
 	}
 	d, err := parseTime(words[0].text)
-	if err != nil {
+	switch {
+	case err != nil:
 		p.report(words[0].pos, err.Error())
+	case !p.test.start.Equal(epoch):
+		p.report(keyword.pos, "the test already has a start")
 	}
 	p.test.start = epoch.Add(d)
 }

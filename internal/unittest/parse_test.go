@@ -46,6 +46,7 @@ func TestMistakes(t *testing.T) {
 		{"without of no use", "test a\n without y\n error x", "17:10: y is not declared, so without has no effect"},
 		{"no start", "test a\n start\n error x", "17:7: seconds since 1970 missing"},
 		{"start that is a date", "test a\n start 2026-11-29\n error x", "17:8: \"2026-11-29\" is not a time"},
+		{"two starts", "test a\n start 5\n start 6\n error x", "18:2: the test already has a start"},
 		{"two intervals", "interval 1 2", "16:12: unexpected 2"},
 		{
 			"times out of order", "test a\n times 0 10 10\n error x",
