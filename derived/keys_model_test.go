@@ -190,28 +190,34 @@ func (r groupModeller) keyed() keyedExpression {
 			sums, _, code := groupsOf(w, keys, false)
 			return sums, code
 		}}
-	case 1: // groups of groups
-		n := 1 + r.IntN(len(keys))
-		order := r.Perm(len(keys))[:n]
-		var outer []string
-		for _, at := range order {
-			outer = append(outer, "label("+keys[at].label+")")
-		}
-		text := "sum(sum(x) " + by + ") by (" + strings.Join(outer, ", ") + ")"
+	case 1: // groups of groups; others of the same groups, perhaps by other keys with the same names
 		if len(keys) == 1 {
 			return r.keyed() // a name of one key is not cut and not escaped
 		}
-		return keyedExpression{text, func(w *keyedWorld) (map[string]float64, pdu.Code) {
-			sums, named, code := groupsOf(w, keys, false)
-			again := map[string]float64{}
-			for name, sum := range sums {
-				var parts []string
-				for _, at := range order {
-					parts = append(parts, named[name][at])
-				}
-				again[nameOfKeys(parts)] += sum
+		n := 1 + r.IntN(len(keys))
+		orders := [][]int{r.Perm(len(keys))[:n], r.Perm(len(keys))[:n]}
+		var sides []string
+		for _, order := range orders {
+			var outer []string
+			for i, at := range order {
+				outer = append(outer, fmt.Sprint("z", i, "=label(", keys[at].label, ")"))
 			}
-			return again, code
+			sides = append(sides, "sum(sum(x) "+by+") by ("+strings.Join(outer, ", ")+")")
+		}
+		return keyedExpression{strings.Join(sides, " + "), func(w *keyedWorld) (map[string]float64, pdu.Code) {
+			sums, named, code := groupsOf(w, keys, false)
+			var again [2]map[string]float64
+			for side, order := range orders {
+				again[side] = map[string]float64{}
+				for name, sum := range sums {
+					var parts []string
+					for _, at := range order {
+						parts = append(parts, named[name][at])
+					}
+					again[side][nameOfKeys(parts)] += sum
+				}
+			}
+			return added(again[0], again[1]), code
 		}}
 	case 2: // a set and its groups
 		return keyedExpression{"x + sum(y) " + by, func(w *keyedWorld) (map[string]float64, pdu.Code) {
@@ -241,15 +247,20 @@ func (r groupModeller) keyed() keyedExpression {
 				return nil, code
 			}
 			right, _, code := groupsOf(w, others, true)
-			both := map[string]float64{}
-			for name := range left {
-				if v, ok := right[name]; ok {
-					both[name] = left[name] + v
-				}
-			}
-			return both, code
+			return added(left, right), code
 		}}
 	}
+}
+
+// added are the sums of the values that two sets of groups have of a name.
+func added(left, right map[string]float64) map[string]float64 {
+	both := map[string]float64{}
+	for name := range left {
+		if v, ok := right[name]; ok {
+			both[name] = left[name] + v
+		}
+	}
+	return both
 }
 
 // instance makes an instance, or changes one: its name, its labels, its values.

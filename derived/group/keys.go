@@ -40,6 +40,7 @@ type Texts struct {
 	from   *column.InstSet
 	kind   KeyKind
 	source string
+	at     int // of KeyGroup
 
 	names *column.NameTable // of all but KeyMetric
 	whole []string          // of KeyPattern: the name of each instance, of which its key is a part
@@ -83,7 +84,7 @@ func (k *Key) Texts(from *column.InstSet, known *Texts) *Texts {
 	if known != nil && known.holds(from, k) {
 		return known
 	}
-	t := &Texts{Of: make([]string, from.Len()), from: from, kind: k.Kind, source: k.Source, names: k.Names}
+	t := &Texts{Of: make([]string, from.Len()), from: from, kind: k.Kind, source: k.Source, at: k.At, names: k.Names}
 	switch k.Kind {
 	case KeyPattern:
 		t.findParts(k, known)
@@ -107,8 +108,8 @@ func (k *Key) Texts(from *column.InstSet, known *Texts) *Texts {
 	return t
 }
 
-// similar reports whether t and other are the keys of instances from the same source.
-func (t *Texts) similar(k *Key) bool { return t.kind == k.Kind && t.source == k.Source }
+// similar reports whether t has the keys of instances from the same source as k.
+func (t *Texts) similar(k *Key) bool { return t.kind == k.Kind && t.source == k.Source && t.at == k.At }
 
 // findParts sets the keys to parts of the names. An instance with the same name as in an earlier result has the same
 // key, which saves matching the pattern.
