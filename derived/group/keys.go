@@ -180,10 +180,13 @@ func ParseBound(text string) (float64, bool) {
 	return high, err == nil && high > math.Inf(-1)
 }
 
-// boundText returns a bound as the shortest decimal of its number, so that 1 and 1.0 are one key. Other texts stay.
+// boundText returns a bound as the shortest decimal of its number, so that 1 and 1.0 are one key. Other texts stay, and
+// those whose decimal could not be read as a bound again.
 func boundText(text string) string {
 	if high, ok := ParseBound(text); ok {
-		return strconv.FormatFloat(high+0, 'f', -1, 64) // no minus zero
+		if decimal := strconv.FormatFloat(high+0, 'f', -1, 64); len(decimal) <= MaxBound { // no minus zero
+			return decimal
+		}
 	}
 	return text
 }
