@@ -125,22 +125,14 @@ func NewLabelSet(inst Inst, level LabelType, labels map[string]any) (LabelSet, e
 	if len(labels) > MaxLabels {
 		return LabelSet{}, fmt.Errorf("%d labels in a set, at most %d: %w", len(labels), MaxLabels, ErrTooBig)
 	}
-	text := []byte{'{'}
+	var text []byte
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
 		value, err := encodeLabel(name, labels[name])
 		if err != nil {
 			return LabelSet{}, err
 		}
-		if len(text) > 1 {
-			text = append(text, ',')
-		}
-		l := Label{NameOffset: uint16(len(text) + 1), NameLen: uint8(len(name)), Flags: LabelFlags(level)}
-		if strings.Contains(name, ".") {
-			l.Flags |= LabelCompound
-		}
-		text = append(text, '"')
-		text = append(text, name...)
-		text = append(text, '"', ':')
+		l := newLabel(name, level, len(text))
+		text = append(append(append(text, `,"`...), name...), `":`...)
 		l.ValueOffset, l.ValueLen = uint16(len(text)), uint16(len(value))
 		text = append(text, value...)
 		if len(text) >= MaxLabelJSON {
@@ -148,49 +140,66 @@ func NewLabelSet(inst Inst, level LabelType, labels map[string]any) (LabelSet, e
 		}
 		set.Labels = append(set.Labels, l)
 	}
+	text[0] = '{'
 	set.JSON = string(append(text, '}'))
 	return set, nil
 }
 
-// NameLabels makes one set for each instance: its only label is called label, and the value is the name of the
-// instance. The error is for a wrong label or a name that is too long, see NewLabelSet. The sets share the memory of
-// their texts.
-func NameLabels(label string, all []Instance) ([]LabelSet, error) {
-	if err := checkLabel(label); err != nil {
-		return nil, err
+// NameLabels makes one set for each instance, with the labels of these names, at least one. Their values are what
+// appendValues appends for the name of the instance, in the order of names. The error is for a wrong label or a set
+// that is too large, see NewLabelSet. The sets share the memory of their texts.
+func NameLabels(names []string, all []Instance, appendValues func([]string, string) []string) ([]LabelSet, error) {
+	n, size := len(names), len(`}`)
+	order, before := make([]int, n), make([]string, n) // names by value, and the text before the value of each
+	for k, label := range names {
+		if err := checkLabel(label); err != nil {
+			return nil, err
+		}
+		order[k], before[k] = k, `,"`+label+`":`
+		size += len(before[k]) + len(`""`)
 	}
-	prefix := `{"` + label + `":`
-	l := Label{
-		NameOffset:  uint16(len(`{"`)),
-		NameLen:     uint8(len(label)),
-		ValueOffset: uint16(len(prefix)),
-		Flags:       LabelFlags(LabelInstances),
-	}
-	if strings.Contains(label, ".") {
-		l.Flags |= LabelCompound
-	}
-	size := 0
+	slices.SortFunc(order, func(x, y int) int { return strings.Compare(names[x], names[y]) })
+	before[order[0]] = "{" + before[order[0]][1:]
+	size *= len(all)
 	for _, one := range all {
-		size += len(prefix) + len(one.Name) + len(`""}`)
+		size += len(one.Name)
 	}
-	sets, labels, text := make([]LabelSet, len(all)), make([]Label, len(all)), make([]byte, 0, size)
+	sets, labels, text := make([]LabelSet, len(all)), make([]Label, 0, n*len(all)), make([]byte, 0, size)
+	var values []string
 	for i, one := range all {
 		from := len(text)
-		text = appendText(append(text, prefix...), one.Name)
-		if len(text)-from >= MaxLabelJSON {
-			return nil, fmt.Errorf("label %s: set above %d bytes: %w", label, MaxLabelJSON, ErrTooBig)
+		values = appendValues(values[:0], one.Name)
+		for _, k := range order {
+			l := newLabel(names[k], LabelInstances, len(text)-from)
+			text = append(text, before[k]...)
+			l.ValueOffset = uint16(len(text) - from)
+			text = appendText(text, values[k])
+			l.ValueLen = uint16(len(text) - from - int(l.ValueOffset))
+			if len(text)-from >= MaxLabelJSON {
+				return nil, fmt.Errorf("label %s: set above %d bytes: %w", names[k], MaxLabelJSON, ErrTooBig)
+			}
+			labels = append(labels, l)
 		}
-		labels[i] = l
-		labels[i].ValueLen = uint16(len(text) - from - len(prefix))
 		text = append(text, '}')
-		sets[i] = LabelSet{Inst: one.ID, Labels: labels[i : i+1 : i+1]}
+		sets[i] = LabelSet{Inst: one.ID, Labels: labels[i*n : len(labels) : len(labels)]}
 	}
 	rest := string(text)
 	for i := range sets {
-		end := int(labels[i].ValueOffset) + int(labels[i].ValueLen) + len("}")
+		last := sets[i].Labels[n-1]
+		end := int(last.ValueOffset) + int(last.ValueLen) + len("}")
 		sets[i].JSON, rest = rest[:end], rest[end:]
 	}
 	return sets, nil
+}
+
+// newLabel returns a label whose name follows a separator and a quote in the text of its set. at is the offset of the
+// separator.
+func newLabel(name string, level LabelType, at int) Label {
+	l := Label{NameOffset: uint16(at + len(`,"`)), NameLen: uint8(len(name)), Flags: LabelFlags(level)}
+	if strings.Contains(name, ".") {
+		l.Flags |= LabelCompound
+	}
+	return l
 }
 
 // encodeLabel checks the name of a label and returns its value as JSON.

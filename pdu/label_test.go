@@ -100,27 +100,36 @@ func TestNewLabelSetErrors(t *testing.T) {
 	}
 }
 
-// The labels of many instances are those that each would have alone.
+// The labels of many instances are those that each would have alone, and share memory.
 func TestNameLabels(t *testing.T) {
 	all := []Instance{{ID: 3, Name: "root"}, {ID: 9}, {ID: 1, Name: `a "b" \ <&>`}, {ID: 1<<31 - 1, Name: "ü\u2028\x01\xff"}, {ID: 0, Name: "last"}}
-	for _, label := range []string{"kind", "a.b"} {
-		sets, err := NameLabels(label, all)
+	same := func(values []string, name string) []string { return append(values, name) }
+	three := func(values []string, name string) []string { return append(values, name, "of "+name, "") }
+	for _, row := range []struct {
+		names  []string
+		values func([]string, string) []string
+	}{{[]string{"kind"}, same}, {[]string{"a.b"}, same}, {[]string{"route", "a.b", "code"}, three}} {
+		sets, err := NameLabels(row.names, all, row.values)
 		require.NoError(t, err)
 		for i, one := range all {
-			want, err := NewLabelSet(one.ID, LabelInstances, map[string]any{label: one.Name})
+			labels := map[string]any{}
+			for k, value := range row.values(nil, one.Name) {
+				labels[row.names[k]] = value
+			}
+			want, err := NewLabelSet(one.ID, LabelInstances, labels)
 			require.NoError(t, err)
 			assert.Equal(t, want, sets[i])
 		}
 	}
-	sets, err := NameLabels("kind", nil)
+	sets, err := NameLabels([]string{"kind"}, nil, same)
 	assert.NoError(t, err)
 	assert.Empty(t, sets)
-	_, err = NameLabels("1st", all)
+	_, err = NameLabels([]string{"a", "1st"}, all, same)
 	assert.ErrorContains(t, err, "not a name")
-	_, err = NameLabels(strings.Repeat("a", MaxLabelName+1), all)
+	_, err = NameLabels([]string{strings.Repeat("a", MaxLabelName+1)}, all, same)
 	assert.ErrorIs(t, err, ErrTooBig)
 	for size, ok := range map[int]bool{MaxLabelJSON: true, MaxLabelJSON + 1: false} {
-		_, err = NameLabels("a", []Instance{{Name: strings.Repeat("x", size-len(`{"a":""}`))}})
+		_, err = NameLabels([]string{"a"}, []Instance{{Name: strings.Repeat("x", size-len(`{"a":""}`))}}, same)
 		assert.Equal(t, ok, err == nil, "%d bytes", size)
 	}
 }

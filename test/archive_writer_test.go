@@ -51,7 +51,8 @@ func writeArchive(t *testing.T, version, records int, most int64) (base string) 
 	require.NoError(t, err)
 	require.NoError(t, w.Labels(start, math.MaxUint32, pdu.LabelContext, []pdu.LabelSet{set}))
 	both := []pdu.Instance{{ID: 0, Name: "sda"}, {ID: 7, Name: "sdb"}}
-	named, err := pdu.NameLabels("disk", both)
+	its := func(values []string, name string) []string { return append(values, name) }
+	named, err := pdu.NameLabels([]string{"disk"}, both, its)
 	require.NoError(t, err)
 	require.NoError(t, w.InDom(start, disks, both[:1]))
 	require.NoError(t, w.Labels(start, uint32(disks), pdu.LabelInstances, named))

@@ -103,11 +103,13 @@ func (s *Set) bucketDomain(of *step) (d pdu.InDom, ok bool) {
 func newBuckets(from *column.InstSet, names *column.NameTable, g *group.Grouping, d group.Domain) *buckets {
 	b := &buckets{from: from, names: names, grouping: g, histograms: make([]histogram, 1)}
 	all, le := make([]bound, from.Len()), slices.Index(d.Labels(), BoundLabelName)
+	var values []string
 	for i, id := range from.IDs() {
 		name, _ := names.Name(id)
 		label, _ := names.Label(BoundLabelName, id)
 		if le >= 0 {
-			label = d.Values(name)[le]
+			values = d.AppendValues(values[:0], name)
+			label = values[le]
 		}
 		all[i] = boundOf(label, name)
 		if g == nil {

@@ -85,12 +85,11 @@ func appendKey(name []byte, key string, most int) []byte {
 	return append(name, key...)
 }
 
-// Values returns the keys of a group by its name, in the order of [Domain.Labels].
-func (d Domain) Values(name string) []string {
-	labels := strings.Count(d.Label, ",") + 1
-	values := make([]string, labels)
-	for i := range values {
-		values[i] = keyIn(name, i, labels)
+// AppendValues appends the keys of a group by its name, in the order of [Domain.Labels].
+func (d Domain) AppendValues(values []string, name string) []string {
+	count := strings.Count(d.Label, ",") + 1
+	for at := range count {
+		values = append(values, keyIn(name, at, count))
 	}
 	return values
 }

@@ -49,25 +49,11 @@ func (g *GroupInDom) Text() string {
 	return fmt.Sprintf("groups of the instances of %s, by %s", g.Of, g.Label)
 }
 
-// Labels returns the labels of each group: its keys, or its name if there is one key.
+// Labels returns the labels of each group, its keys.
 func (g *GroupInDom) Labels(all []pdu.Instance) []pdu.LabelSet {
-	names := g.GroupDomain.Labels()
-	if len(names) == 1 {
-		sets, err := pdu.NameLabels(g.Label, all)
-		if err != nil { // the name of the label is too long
-			return nil
-		}
-		return sets
-	}
-	sets, labels := make([]pdu.LabelSet, len(all)), make(map[string]any, len(names))
-	for i, one := range all {
-		for k, value := range g.Values(one.Name) {
-			labels[names[k]] = value
-		}
-		var err error
-		if sets[i], err = pdu.NewLabelSet(one.ID, pdu.LabelInstances, labels); err != nil {
-			return nil
-		}
+	sets, err := pdu.NameLabels(g.GroupDomain.Labels(), all, g.AppendValues)
+	if err != nil { // the name of a label is too long
+		return nil
 	}
 	return sets
 }
