@@ -54,6 +54,16 @@ func (s *InstSet) Join(other *InstSet) *Join {
 	return j
 }
 
+// PositionsIn returns the position of each instance in another set, -1 for those that it lacks.
+func (s *InstSet) PositionsIn(other *InstSet) []int {
+	at := slices.Repeat([]int{-1}, s.Len())
+	j := s.Join(other)
+	for p := range j.Insts.IDs() {
+		at[j.Left.Place(p)] = j.Right.Place(p)
+	}
+	return at
+}
+
 // newJoin makes the join of two sets, without its other.
 func (s *InstSet) newJoin(other *InstSet) *Join {
 	a, b := s.ids, other.ids

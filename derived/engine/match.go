@@ -12,6 +12,8 @@ type match struct {
 	from  *column.InstSet
 	names *column.NameTable
 	keys  *group.Texts
+	texts []string // the part of each name, or the key, that the pattern was compared with; "": there was none
+	kept  []bool   // of each instance of from
 	insts *column.InstSet
 	at    []int32 // their positions in from
 }
@@ -57,11 +59,16 @@ func (e *Evaluation) matchInstances(s *step, c *cell) {
 	}
 }
 
-// applyPattern sets m.match for a set, and its names or keys.
+// applyPattern sets m.match for a set, and its names or keys. An instance with the same text as in the last result is
+// kept if it was kept there, which saves matching the pattern.
 func (e *Evaluation) applyPattern(s *step, m *cellMemory, of match) {
-	re := e.set.program.pattern(s)
+	re, last := e.set.program.pattern(s), m.match
+	var was []int
+	if last.from != nil {
+		was = of.from.PositionsIn(last.from)
+	}
 	m.ids = m.ids[:0]
-	of.at = m.match.at[:0]
+	of.texts, of.kept, of.at = make([]string, of.from.Len()), make([]bool, of.from.Len()), last.at[:0]
 	byMetric := s.second >= 0 && e.steps[s.second].key == group.KeyMetric
 	for i, id := range of.from.IDs() {
 		text, ok := of.names.Name(id)
@@ -73,7 +80,13 @@ func (e *Evaluation) applyPattern(s *step, m *cellMemory, of match) {
 		default:
 			text, _, _ = strings.Cut(text, " ")
 		}
-		if re.MatchString(text) != s.negated() {
+		of.texts[i] = text
+		if was != nil && was[i] >= 0 && text != "" && text == last.texts[was[i]] {
+			of.kept[i] = last.kept[was[i]]
+		} else {
+			of.kept[i] = re.MatchString(text) != s.negated()
+		}
+		if of.kept[i] {
 			of.at = append(of.at, int32(i))
 			m.ids = append(m.ids, id)
 		}

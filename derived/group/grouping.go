@@ -77,7 +77,7 @@ func (n *domainGroups) newGrouping(k *Keys) *Grouping {
 	var was []int // the position of each instance in before; -1: it had none
 	for _, old := range n.recent {
 		if old.similar(k) && old.forgotten == n.forgotten {
-			before, was = old, positionsIn(k.From, old.from)
+			before, was = old, k.From.PositionsIn(old.from)
 			break
 		}
 	}

@@ -117,7 +117,7 @@ func (t *Texts) findParts(k *Key, known *Texts) {
 	t.whole = make([]string, len(t.Of))
 	var was []int
 	if known != nil && known.similar(k) {
-		was = positionsIn(t.from, known.from)
+		was = t.from.PositionsIn(known.from)
 	}
 	for i, id := range t.from.IDs() {
 		name, ok := k.Names.Name(id)
@@ -189,14 +189,4 @@ func boundText(text string) string {
 		}
 	}
 	return text
-}
-
-// positionsIn returns the positions of the instances of a set in another one, -1 for those that it lacks.
-func positionsIn(s, other *column.InstSet) []int {
-	at := slices.Repeat([]int{-1}, s.Len())
-	j := s.Join(other)
-	for p := range j.Insts.IDs() {
-		at[j.Left.Place(p)] = j.Right.Place(p)
-	}
-	return at
 }
