@@ -45,10 +45,6 @@ func Operands(e Expr) []Expr {
 		return []Expr{e.Guard, e.Then, e.Else}
 	case *Call:
 		return append(slices.Clip(e.Operands()), e.keyMetrics()...)
-	case *Key:
-		if name, ok := e.Source.(*Name); ok {
-			return []Expr{name}
-		}
 	case *Select:
 		return []Expr{e.X}
 	case *Paren:
