@@ -87,7 +87,7 @@ func TestNoAllocation(t *testing.T) {
 		"default(rate(bin.ctr), 0)",
 		"default(matchinst(/[13579]$/, bin), bin)",
 		"stdev_inst(bin) + nth_percentile_inst(bin.d, 90)",
-		"topk_inst(bin.d, 700) / bottomk_inst(bin, 900)",
+		"topk_inst(bin.d, 3500) / bottomk_inst(bin, 4500)",
 		"sum(bin) by (/([0-9])$/)",
 		"avg(bin.d) by (g=bin.u) - max(bin) by (g=/-(.)/)",
 		"bin / sum(bin) by (/([0-9])$/)",
@@ -106,7 +106,7 @@ func TestNoAllocation(t *testing.T) {
 	} {
 		for _, split := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, split %t", expr, split), func(t *testing.T) {
-				cat, history := steady(t, 1000, split)
+				cat, history := steady(t, 5000, split)
 				set, m := only(t, expr, cat)
 				require.Nil(t, m.Err)
 				eval := set.NewEvaluation()

@@ -27,6 +27,7 @@ type Evaluation struct {
 	windows *Results      // of the windows; nil: unknown
 	scratch *blocks       // nil: not needed yet
 	column  []uint64      // scratch memory for a whole column
+	longest int           // the most numbers that this memory was needed for since the last Reset
 	groups  *group.Groups // nil: not needed yet
 }
 
@@ -47,6 +48,7 @@ func (e *Evaluation) Set() *Set { return e.set }
 func (e *Evaluation) Reset(history ...Sample) {
 	clear(e.history)
 	e.windows = nil
+	e.column, e.longest = fit(e.column, e.longest), 0
 	e.history = append(e.history[:0], history...)
 	if e.round++; e.round == 0 { // results of 2³² rounds ago would be valid again
 		for i := range e.results {
@@ -319,10 +321,13 @@ func (e *Evaluation) blocks() *blocks {
 	return e.scratch
 }
 
-// wholeColumn returns scratch memory for n numbers, valid until the next call.
+// wholeColumn returns scratch memory for n numbers, valid until the next call. Only Reset gives memory back: steps of
+// one evaluation need columns of different lengths.
 func (e *Evaluation) wholeColumn(n int) []uint64 {
-	e.column = fit(e.column, n)
-	return e.column
+	if e.longest = max(e.longest, n); n > cap(e.column) {
+		e.column = make([]uint64, n)
+	}
+	return e.column[:n]
 }
 
 func (e *Evaluation) aggregate(s *step, c *cell) {
