@@ -45,10 +45,15 @@ func (e *Error) hint(text string) Hint {
 
 // messageHint returns advice that follows from the message, "" if there is none.
 func (e *Error) messageHint(text string) string {
-	after := text[min(e.At, len(text)):]
+	at := min(e.At, len(text))
+	before, after := strings.TrimRight(text[:at], blank.All), text[at:]
+	const selection = " to follow matchinst(<filter>,"
 	switch {
 	case strings.HasPrefix(e.Msg, twoKeys):
 		return "name them: by (first=KEY, second=KEY)"
+	case strings.HasSuffix(e.Msg, selection) && strings.HasPrefix(after, ",") && !strings.HasSuffix(before, ","),
+		strings.HasSuffix(e.Msg, selection+"<expr>,KEY") && strings.HasPrefix(after, "="):
+		return "a key is /pattern/, a metric or label(name)"
 	case strings.Contains(e.Msg, " string expected to follow "):
 		if match := unquoted.FindStringSubmatch(after); match != nil {
 			return `put it in quotes: "` + match[1] + `"`
