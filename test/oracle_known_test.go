@@ -269,11 +269,6 @@ var known = []explanation{
 	}},
 	{"Q-7X", func(x *expression) bool { return x.callsExpression("delta rate instant") }},
 	{"expressions in aggregates", func(x *expression) bool { return x.callsExpression("avg count max min sum") }},
-	{"functions of our own", func(x *expression) bool {
-		return x.has(func(e syntax.Expr) bool {
-			return syntax.Is(e, syntax.Match) && len(e.(*syntax.Call).Keys()) > 0
-		})
-	}},
 
 	// These texts crash libpcp, or corrupt its memory: libpcp is not asked.
 	{"Q-SCALAR-EMPTY", func(x *expression) bool {
@@ -306,7 +301,10 @@ var known = []explanation{
 	}},
 	{"Q-MATCH-SLASH", func(x *expression) bool {
 		_, after, ok := strings.Cut(x.text, "matchinst")
-		return ok && (x.tree == nil || strings.Count(after, "/") != 2*strings.Count(x.text, "matchinst"))
+		keyed := x.has(func(e syntax.Expr) bool { // a syntax error for libpcp
+			return syntax.Is(e, syntax.Match) && len(e.(*syntax.Call).Keys()) > 0
+		})
+		return ok && (x.tree == nil || keyed || strings.Count(after, "/") != 2*strings.Count(x.text, "matchinst"))
 	}},
 }
 
