@@ -104,7 +104,7 @@ func TestInstanceWithoutBound(t *testing.T) {
 	h.pmcd.Client = 4
 	hidden := h.id("derived.hidden")
 	await.Until(t, "the error of protected instances", func() bool { return h.fetch(hidden)[0].Code == pdu.ErrInst })
-	assert.Equal(t, "its instances, whose names are protected, are no buckets of a histogram", h.problemOf("hidden"))
+	assert.Equal(t, "it has no values, for a reason that is not shown: it is protected", h.problemOf("hidden"))
 
 	// Other definitions of these names have nothing to do with the error, and may be public.
 	served := *h.config.Load()

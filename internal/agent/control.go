@@ -96,6 +96,9 @@ func (a *Agent) missing(snap *reload.Snapshot, m *reload.ServedState) string {
 			return fmt.Sprintf("with its functions over time the agent would keep more than %d values", window.MaxValues)
 		}
 	}
+	if *m.Why != "" && m.Served.Protected { // it depends on the values, and everyone can read it
+		return "it has no values, for a reason that is not shown: it is protected"
+	}
 	return *m.Why
 }
 

@@ -275,9 +275,7 @@ func (a *Agent) evaluate(snap *reload.Snapshot, m *reload.ServedState, in histor
 func (a *Agent) writeValues(f *fetch, p *place, v *derived.Vector) {
 	m := &p.state
 	if v.Code < 0 {
-		if *m.Why = v.Why; v.Why != "" && m.Served.Protected {
-			*m.Why = "its instances, whose names are protected, are no buckets of a histogram"
-		}
+		*m.Why = v.Why
 		f.reply.Fail(m.Served.ID, v.Code)
 		return
 	}

@@ -9,6 +9,7 @@ import (
 
 	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi/pmapitest"
 )
 
 // problems are what derived.control.definition.error says, in the order of the definitions.
@@ -96,4 +97,27 @@ func TestWhyThereAreNoValues(t *testing.T) {
 		"the pattern matches no instance", "", "the pattern matches no instance",
 		"no instance of one operand has a partner in the other",
 	}, h.problems())
+}
+
+// Values that only known users see are not told by the reason either, which everyone sees.
+func TestWhyProtectedMetricsHaveNoValues(t *testing.T) {
+	u := newCollector(t)
+	u.InDoms[procDom] = pmapitest.InDom{Instances: []pdu.Instance{{ID: 1, Name: "init"}, {ID: 2, Name: "login"}}}
+	h := start(t, u, conf(
+		"a = sum(matchinst(/init/, proc.io)) >= 0 ? novalue() : 1", "b = matchinst(/nosuch/, proc.io)", "c = proc.io",
+		"d = 1 / (sum(instant(proc.io)) - sum(instant(proc.io)))",
+	), protectProc).bound()
+	h.pmcd.Send(&pdu.Attr{Attr: pdu.AttrUserID, Value: "1000"}, 4)
+	h.pmcd.Client = 4
+	h.value(h.id("derived.c"))
+	for _, name := range []string{"a", "b", "d"} {
+		await.Until(t, name+" is computed", func() bool {
+			set := h.fetch(h.id("derived." + name))[0]
+			require.Empty(t, set.Values, name)
+			return set.Code == 0
+		})
+	}
+	h.pmcd.Client = 5
+	const hidden = "it has no values, for a reason that is not shown: it is protected"
+	assert.Equal(t, []string{hidden, hidden, "", hidden}, h.problems())
 }
