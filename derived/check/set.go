@@ -40,12 +40,14 @@ func (s *Set) Metrics() []*Metric { return s.metrics }
 // circle; read-only.
 func (s *Set) Ordered() []*Metric { return s.ordered }
 
-// Refuse gives m an error, because it needs more than a number of operands and instances together with the metrics
-// of its file before it in Ordered. Metrics that use it are to be refused, too.
-func (m *Metric) Refuse(most int) {
+// Refuse gives m an error, because it needs too many operands and instances together with the metrics before it in
+// Ordered. The numbers say how many those of its file may need, and those of all files. Metrics that use it are to be
+// refused, too.
+func (m *Metric) Refuse(ofFile, ofAll int) {
 	m.Err = &Error{
 		Metric: m.Name, What: "operand " + operandText(m.Definition.Expr), Rule: RuleTooDeep, Span: m.Definition.Expr.Span(),
-		Detail: fmt.Sprintf("definitions of a file need at most %d operands and instances of each other", most),
+		Detail: fmt.Sprintf(
+			"definitions of a file need at most %d operands and instances of each other, those of all files %d", ofFile, ofAll),
 	}
 	m.Tree, m.Desc = nil, pdu.Desc{}
 }

@@ -22,10 +22,11 @@ type compiler struct {
 	walks   uint32           // of collectNeeds, so far
 	needs   map[int32]*Needs // of the metrics, by the steps of their values
 
-	file    string               // of the metric that is compiled now
-	counted map[string]int       // the part of MaxNeeds that each file has taken
-	refused map[*check.Node]bool // the trees of metrics that are refused
-	beyond  bool                 // the metric that is compiled now uses one of these, or a window beyond MaxNeeds
+	file       string               // of the metric that is compiled now
+	counted    map[string]int       // the part of MaxNeeds that each file has taken
+	countedAll int                  // the sum of these
+	refused    map[*check.Node]bool // the trees of metrics that are refused
+	beyond     bool                 // the metric that is compiled now uses one of these, or a window beyond MaxNeeds
 
 	known       map[step]int32   // the position of each step
 	byTree      map[treeAt]int32 // the steps of trees with operands
@@ -75,14 +76,14 @@ func newCompiler(s *Set, n int) *compiler {
 	}
 }
 
-// addMetric adds the steps of a metric, and refuses it if the needs of its file would be too many.
+// addMetric adds the steps of a metric, and refuses it if the needs of its file, or of all files, would be too many.
 func (c *compiler) addMetric(m *Metric) {
 	c.file, c.beyond = m.Definition.File, false
 	m.root = c.addTree(m.Tree, 0)
 	var ok bool
 	if m.needs, ok = c.collectNeeds(m.root, m.Tree); !ok {
 		c.refused[m.Tree] = true
-		m.Refuse(MaxNeeds)
+		m.Refuse(MaxNeeds, maxAllNeeds)
 		return
 	}
 	c.needs[m.root] = &m.needs

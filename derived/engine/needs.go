@@ -47,6 +47,11 @@ const freeNeeds = 32
 // half the square of its length. What a definition's own text adds does not count: it grows with the text.
 const MaxNeeds = 250_000
 
+const (
+	maxAllNeeds = 10 * MaxNeeds  // likewise, of all files together
+	minNeeds    = MaxNeeds / 100 // of a file that loses nothing, whatever other files need
+)
+
 // size returns the number of entries of all lists.
 func (n *Needs) size() int {
 	return len(n.Operands) + len(n.Names) + len(n.Members) + len(n.Selectors) + len(n.Labels) + len(n.Groups) + len(n.Windows)
@@ -65,7 +70,7 @@ func (c *compiler) collectNeeds(root int32, n *check.Node) (needs Needs, ok bool
 		return same, true
 	}
 	others := 0 // the number of entries that others have
-	room := MaxNeeds - c.counted[c.file]
+	room := c.room()
 	c.walks++
 	for todo := []int32{root}; len(todo) > 0; {
 		i := todo[len(todo)-1]
@@ -105,8 +110,15 @@ func (c *compiler) collectNeeds(root int32, n *check.Node) (needs Needs, ok bool
 			return Needs{}, false
 		}
 		c.counted[c.file] += more
+		c.countedAll += more
 	}
 	return needs, true
+}
+
+// room returns the number of entries that the metrics of the file may still take from other definitions.
+func (c *compiler) room() int {
+	taken := c.counted[c.file]
+	return max(minNeeds-taken, min(MaxNeeds-taken, maxAllNeeds-c.countedAll))
 }
 
 // addDomains adds the needs of others that are about instance domains.

@@ -46,7 +46,8 @@ func TestNeedsAreBounded(t *testing.T) {
 			assert.Positive(t, refused)
 			last, _ := set.Lookup(fmt.Sprint("m", length))
 			assert.EqualError(t, last.Err, fmt.Sprintf("Semantic error: derived metric m%d: operand <expr>: Definitions nested too "+
-				"deeply (definitions of a file need at most 250000 operands and instances of each other)", length))
+				"deeply (definitions of a file need at most 250000 operands and instances of each other, "+
+				"those of all files 2500000)", length))
 		})
 	}
 }
@@ -98,6 +99,39 @@ func TestNeedsOfAnotherFile(t *testing.T) {
 	}
 	last, _ := set.Lookup("m1500")
 	assert.NotNil(t, last.Err)
+}
+
+// Many files need together no more than ten at their limit, and take nothing from a file that needs little.
+func TestNeedsOfAllFiles(t *testing.T) {
+	const files, length = 15, 700
+	var defs []*check.Definition
+	chain := func(file string, length int) {
+		for i := range length + 1 {
+			text := "max(bin)"
+			if i > 0 {
+				text = fmt.Sprintf("%[1]s%[2]d + (bin)[%[1]s%[2]d]", file, i-1)
+			}
+			d := parse(t, fmt.Sprint(file, i), text)
+			d.File = file
+			defs = append(defs, d)
+		}
+	}
+	for k := range files {
+		chain(fmt.Sprint("big", k, ".m"), length)
+	}
+	chain("small.m", 90)
+	set := NewSet(check.NewSet(check.Language{}, defs, derivedtest.NewCatalog(t), "derived"))
+	entries, refused := 0, 0
+	for _, m := range set.Metrics() {
+		entries += max(0, m.Needs().size()-freeNeeds-1) // one is its own
+		if m.Err != nil {
+			refused++
+			require.NotEqual(t, "small.m", m.Definition.File)
+		}
+	}
+	assert.LessOrEqual(t, entries, maxAllNeeds+(files+1)*minNeeds)
+	assert.Greater(t, entries, maxAllNeeds*9/10)
+	assert.Positive(t, refused)
 }
 
 // What is needed for twice as long a chain is not four times as much.
