@@ -83,9 +83,11 @@ func TestWhyThereAreNoValues(t *testing.T) {
 	h := start(t, newCollector(t), conf(
 		"a = up.load / (up.load - up.load)", "b = up.load > 100 ? up.load : novalue()", "c = up.bin[nosuch] + 1",
 		"d = max(matchinst(/nosuch/, up.bin))", "e = up.bin[one] + 1", "f = up.bin + matchinst(/nosuch/, up.bin)",
-		"g = matchinst(/one/, up.bin) + matchinst(/two/, up.bin)")).bound()
+		"g = matchinst(/one/, up.bin) + matchinst(/two/, up.bin)", "h = sum(up.bin) by (/nosuch/)",
+		"i = up.bin - avg(up.bin) by (/nosuch/)", "j = matchinst(/nosuch/, up.bin, /(.*)/)",
+	)).bound()
 	h.value(h.id("derived.e"))
-	for _, name := range []string{"a", "b", "c", "d", "f", "g"} {
+	for _, name := range []string{"a", "b", "c", "d", "f", "g", "h", "i", "j"} {
 		await.Until(t, name+" is computed", func() bool {
 			set := h.fetch(h.id("derived." + name))[0]
 			require.Empty(t, set.Values, name)
@@ -95,7 +97,8 @@ func TestWhyThereAreNoValues(t *testing.T) {
 	assert.Equal(t, []string{
 		"computed, not served: not finite", "novalue() was chosen", "there is no such instance",
 		"the pattern matches no instance", "", "the pattern matches no instance",
-		"no instance of one operand has a partner in the other",
+		"no instance of one operand has a partner in the other", "no instance has a key", "no instance has a key",
+		"the pattern matches no instance",
 	}, h.problems())
 }
 
