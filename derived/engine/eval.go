@@ -163,10 +163,10 @@ func (e *Evaluation) step(i int32) *column.Vector {
 		e.instances(s, c)
 	}
 	if c.v.Code >= 0 && c.v.Len() == 0 {
-		if s.op != opTernary {
+		if s.op != opTernary { // it sets both itself
 			s.takes(func(k int32) { c.v.Incomplete = c.v.Incomplete || e.step(k).Incomplete })
+			e.setWhyEmpty(s, c)
 		}
-		e.setWhyEmpty(s, c)
 	}
 	if c.v.Code < 0 && c.v.Why == "" {
 		s.takes(func(k int32) {

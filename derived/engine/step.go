@@ -123,6 +123,9 @@ func (s *step) ofCounter() bool { return s.variant }
 // positive reports whether opDelta or opIncrease has no value of a counter that went down, also outside of windows.
 func (s *step) positive() bool { return s.word != 0 }
 
+// noPartner says why two operands with instances leave no values.
+const noPartner = "no instance of one operand has a partner in the other"
+
 // whyEmpty returns why the step may have no values although its operands have; "": that says nothing to an author.
 func (s *step) whyEmpty() string {
 	switch s.op {
@@ -133,7 +136,7 @@ func (s *step) whyEmpty() string {
 	case opMatch:
 		return "the pattern matches no instance"
 	case opArith, opCompare, opBool, opPair:
-		return "no instance of one operand has a partner in the other"
+		return noPartner
 	case opGroup, opSpread:
 		return "no instance has a key"
 	}

@@ -13,7 +13,7 @@ func (e *Evaluation) ternary(s *step, c *cell) {
 	case guard.Code < 0:
 		c.v.Code = guard.Code
 	case len(guard.Bits) == 0:
-		c.v.Incomplete = guard.Incomplete
+		c.v.Incomplete, c.v.Why = guard.Incomplete, guard.Why
 	case s.setA:
 		e.selectPerInstance(c, guard, e.step(s.second), e.step(s.third))
 	case guard.Bits[0] != 0:
@@ -30,11 +30,12 @@ func (e *Evaluation) selectWhole(s *step, c *cell, chosen, other *column.Vector)
 	case chosen.Code < 0:
 		c.v.Code = chosen.Code
 	case !s.set || chosen.Insts != nil || chosen.Len() == 0:
-		c.v.Insts, c.v.Bits, c.v.Blobs, c.v.Incomplete = chosen.Insts, chosen.Bits, chosen.Blobs, chosen.Incomplete
+		c.v.Insts, c.v.Bits, c.v.Blobs = chosen.Insts, chosen.Bits, chosen.Blobs
+		c.v.Incomplete, c.v.Why = chosen.Incomplete, chosen.Why
 	case other.Code < 0:
 		c.v.Code = other.Code // the instances that would get the value are unknown
 	case c.v.Type.Numeric():
-		c.v.Insts, c.v.Incomplete = other.Insts, other.Incomplete
+		c.v.Insts, c.v.Incomplete, c.v.Why = other.Insts, other.Incomplete, other.Why
 		out, v := c.makeNumbers(other.Len()), chosen.Bits[0]
 		for k := range out {
 			out[k] = v
@@ -45,7 +46,7 @@ func (e *Evaluation) selectWhole(s *step, c *cell, chosen, other *column.Vector)
 		for k := range m.blobs {
 			m.blobs[k] = chosen.Blobs[0]
 		}
-		c.v.Insts, c.v.Blobs = other.Insts, m.blobs
+		c.v.Insts, c.v.Blobs, c.v.Why = other.Insts, m.blobs, other.Why
 	}
 }
 
@@ -65,7 +66,7 @@ func (e *Evaluation) selectPerInstance(c *cell, guard, a, b *column.Vector) {
 		bits = c.makeNumbers(guard.Len())
 	}
 	m.ids = m.ids[:0]
-	failed, unknown := pdu.Code(0), false
+	failed, unknown, why := pdu.Code(0), false, noPartner
 	for k, id := range guard.Insts.IDs() {
 		v := b
 		if guard.Bits[k] != 0 {
@@ -77,7 +78,9 @@ func (e *Evaluation) selectPerInstance(c *cell, guard, a, b *column.Vector) {
 			failed = v.Code
 			continue
 		case at < 0:
-			unknown = unknown || v.Incomplete
+			if unknown = unknown || v.Incomplete; v.Len() == 0 {
+				why = v.Why
+			}
 			continue
 		case numeric:
 			bits[len(m.ids)] = v.Bits[at]
@@ -90,7 +93,9 @@ func (e *Evaluation) selectPerInstance(c *cell, guard, a, b *column.Vector) {
 	c.v.Bits = nil
 	switch {
 	case len(m.ids) == 0:
-		c.v.Code, c.v.Incomplete = failed, unknown && failed == 0
+		if c.v.Code = failed; failed == 0 {
+			c.v.Incomplete, c.v.Why = unknown, why
+		}
 		return
 	case len(m.ids) == guard.Len():
 		c.v.Insts = guard.Insts

@@ -85,9 +85,12 @@ func TestWhyThereAreNoValues(t *testing.T) {
 		"d = max(matchinst(/nosuch/, up.bin))", "e = up.bin[one] + 1", "f = up.bin + matchinst(/nosuch/, up.bin)",
 		"g = matchinst(/one/, up.bin) + matchinst(/two/, up.bin)", "h = sum(up.bin) by (/nosuch/)",
 		"i = up.bin - avg(up.bin) by (/nosuch/)", "j = matchinst(/nosuch/, up.bin, /(.*)/)",
+		"k = matchinst(/one/, up.bin) < 1000 ? matchinst(/two/, up.bin) : novalue()",
+		"l = matchinst(/one/, up.bin) < 1000 ? novalue() : matchinst(/two/, up.bin)",
+		"m = up.load < 1000 ? up.bin[nosuch] : novalue()", "n = max(up.bin[nosuch]) > 0 ? up.load : novalue()",
 	)).bound()
 	h.value(h.id("derived.e"))
-	for _, name := range []string{"a", "b", "c", "d", "f", "g", "h", "i", "j"} {
+	for _, name := range []string{"a", "b", "c", "d", "f", "g", "h", "i", "j", "k", "l", "m", "n"} {
 		await.Until(t, name+" is computed", func() bool {
 			set := h.fetch(h.id("derived." + name))[0]
 			require.Empty(t, set.Values, name)
@@ -98,7 +101,8 @@ func TestWhyThereAreNoValues(t *testing.T) {
 		"computed, not served: not finite", "novalue() was chosen", "there is no such instance",
 		"the pattern matches no instance", "", "the pattern matches no instance",
 		"no instance of one operand has a partner in the other", "no instance has a key", "no instance has a key",
-		"the pattern matches no instance",
+		"the pattern matches no instance", "no instance of one operand has a partner in the other", "novalue() was chosen",
+		"there is no such instance", "there is no such instance",
 	}, h.problems())
 }
 
