@@ -27,7 +27,7 @@ func fileCodes() []string {
 	return []string{
 		codeReplaced, "replaced-text", "extra-text", "invalid-text", "continued-comment", "control-line",
 		definitions.CodeControlOption,
-		"ignored-nothing", "masks-nothing", codeNoCode, "more-problems", "group-writable", "linked-directory", "scrape-label",
+		"ignored-nothing", "masks-nothing", codeNoCode, "more-problems", "group-writable", "linked-directory",
 		"not-regular", "left-out", "unread",
 	}
 }

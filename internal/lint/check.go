@@ -146,6 +146,7 @@ func (l *linter) checkText(d *derived.Definition) {
 		case *syntax.Call:
 			l.checkCall(e)
 			l.checkPercentile(e)
+			l.checkLabels(e)
 		}
 		return l.warningCount < maxWarnings
 	})

@@ -167,6 +167,11 @@ func TestCheck(t *testing.T) {
 		{"shares in place of percent", "x = nth_percentile_inst(load, 0.95)\ny = nth_percentile_sample(ncpu, .5, " +
 			"\"1min\")", "x:26 percentile-fraction y:28 percentile-fraction", ""},
 		{"share in place of percent of buckets", "x = nth_percentile_bucket(load, 0.95)", "x:28 percentile-fraction", ""},
+		{
+			"labels of Prometheus", "x = sum(total) by (a=/^(s)/, instance=/(.)$/)\ny = max(total) by (label(job))\nz = min(total) by (a.job)",
+			"x:25 scrape-label y:15 scrape-label z:15 scrape-label", "",
+		},
+		{"other labels", "x = sum(total) by (jobs=/^(s)/, label(instances), node)\ny = matchinst(/a/, total, label(job))", "", ""},
 		{"percent", "x = nth_percentile_inst(load, 0)\ny = nth_percentile_inst(load, 1)\nz = " +
 			"nth_percentile_sample(ncpu, 99.9, \"1min\")", "", ""},
 		{"values counted", "x = count_sample(ncpu)\ny = count(total > 5 ? total : novalue())\nz = sum_sample(ncpu > " +

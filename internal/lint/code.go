@@ -20,6 +20,7 @@ const (
 	DoubledRoot       Code = "doubled-root"
 	CountOfTruths     Code = "count-of-condition"
 	PercentFraction   Code = "percentile-fraction"
+	ScrapeLabel       Code = "scrape-label" // package config gives it for labels of a definition
 
 	CompareScale     Code = "compare-scale"
 	CompareUnits     Code = "compare-units"
@@ -50,7 +51,7 @@ func Codes() []Code {
 	return []Code{
 		NestedTernary, MixedAndOr, ChainedComparison, NotPrecedence, SameOperands, SameExpression, ConstantCondition,
 		ConstantExpr, AlwaysZero, DivisionByZero, UnusedGuard, ReversedGuard, DoubledRoot, CountOfTruths,
-		PercentFraction, CompareScale, CompareUnits, ChangeOfNoCount, InstantOfNoCount, RescaleRounds, ShadowedName,
+		PercentFraction, ScrapeLabel, CompareScale, CompareUnits, ChangeOfNoCount, InstantOfNoCount, RescaleRounds, ShadowedName,
 		AbsentOperand, MisspeltOperand, ChangeOfTotal, DividedShare, ChangeOverAge, BucketTotals, DifferentInstances,
 		UnsignedDiff, ZeroDivisor, AbsentInstance, MatchesNothing, NoBuckets, NotPortable,
 	}

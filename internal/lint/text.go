@@ -69,6 +69,19 @@ func (l *linter) checkPercentile(e *syntax.Call) {
 	}
 }
 
+// checkLabels warns of groups with a label that Prometheus gives each series itself.
+func (l *linter) checkLabels(e *syntax.Call) {
+	if e.By == nil {
+		return
+	}
+	for _, key := range e.By.Keys {
+		if name := key.LabelName(); name == "instance" || name == "job" {
+			l.warn(ScrapeLabel, key.Span().Start, "Prometheus gives each series a label "+name+
+				" itself, and renames this one or lets it take the place of that")
+		}
+	}
+}
+
 // clip returns an expression for a message, cut if it is long.
 func clip(e syntax.Expr) string { return short(syntax.Beginning(e, utf8.UTFMax*maxShort+1)) }
 
