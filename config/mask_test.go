@@ -65,12 +65,12 @@ func TestMasks(t *testing.T) {
 		{
 			"a subtree, as clients name it, and another one",
 			map[string]string{
-				"shipped/a": "a.b = 1\na.b.c = 1\na.bc = 1\nd = 1\ne = 1",
-				"own/x":     "\n#\tpmdaderived:mask derived.a.b.*,d e",
+				"shipped/a": "a.b = 1\na.b.c = 1\na.bc = 1\nd.e = 1\ne = 1",
+				"own/x":     "\n#\tpmdaderived:mask derived.a.b.*,d.e e.*",
 			},
 			nil,
 			[]string{"shipped/a a.bc=1"},
-			map[string]string{"a.b": "own/x:2:20", "a.b.c": "own/x:2:20", "d": "own/x:2:34", "e": "own/x:2:36"},
+			map[string]string{"a.b": "own/x:2:20", "a.b.c": "own/x:2:20", "d.e": "own/x:2:34", "e": "own/x:2:38"},
 		},
 		{
 			"with its mistakes",
@@ -121,12 +121,14 @@ func TestMasks(t *testing.T) {
 		},
 		{
 			"a remark behind the names: nothing is masked by accident",
-			map[string]string{"shipped/a": "a.b = 1\nhost.a = 1", "own/x": "# pmdaderived:mask a.b  # not on this host\n# pmdaderived:mask a.b (host)"},
+			map[string]string{"shipped/a": "a.b = 1\nhost.a = 1", "own/x": "# pmdaderived:mask a.b  # not on this host\n# pmdaderived:mask a.b (host)\n# pmdaderived:mask a.b no cpu on this host"},
 			nil,
 			[]string{
 				"shipped/a a.b=1", "shipped/a host.a=1",
 				`own/x:1:25 error: "#" is not a valid name: this line masks nothing; write remarks on a line of their own`,
 				`own/x:2:24 error: "(host)" is not a valid name: this line masks nothing; write remarks on a line of their own`,
+				`own/x:3:24 error: "no" is not a valid name behind another one, because it has no dot: this line masks nothing; ` +
+					`write remarks on a line of their own`,
 			},
 			nil,
 		},
@@ -170,7 +172,7 @@ func TestMasks(t *testing.T) {
 func TestMasksAreBounded(t *testing.T) {
 	names := func(n int) string { return strings.Repeat(" x.y", n) }
 	inTree(t, map[string]string{
-		"shipped/a": "a = 1\nb = 1", "own/a": "# pmdaderived:mask a" + names(MaxMarks) + " b",
+		"shipped/a": "a = 1\nb = 1", "own/a": "# pmdaderived:mask a" + names(MaxMarks) + " b.c",
 		"own/b": strings.Repeat("#control a = b\n", MaxMarks+10),
 	})
 	loaded := Load([]string{"shipped", "own"}, nil)
@@ -186,13 +188,13 @@ func TestMasksAreBounded(t *testing.T) {
 		var text strings.Builder
 		text.WriteString("# pmdaderived:mask")
 		for i := range n {
-			fmt.Fprintf(&text, "\\\n m%d", i)
+			fmt.Fprintf(&text, "\\\n m.m%d", i)
 		}
 		return func() { readText("f", []byte(text.String()), nil) }
 	})
 	size := 100 * (MaxMarks + 10)
 	assert.Less(t, growth.Bytes(func() {
-		readText("f", []byte("# pmdaderived:mask "+strings.Repeat(" abcdefghi", size/10)), nil)
+		readText("f", []byte("# pmdaderived:mask "+strings.Repeat(" abcd.fghi", size/10)), nil)
 	}), uint64(30*size), "a small multiple of the text")
 }
 

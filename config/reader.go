@@ -234,14 +234,17 @@ func (r *reader) addMark(l line, at int) bool {
 	return r.marks <= MaxMarks
 }
 
-// readMask adds the masks of a comment. A name may be one that clients see, and a.b.* means what a.b means.
+// readMask adds the masks of a comment. A name may be one that clients see, and a.b.* means what a.b means. A word
+// without a dot is a name only if it is the first one: of a remark in plain words, none may mask a whole subtree.
 func (r *reader) readMask(l line, names []string) {
 	nothing := func(msg string) *Problem { return &Problem{Severity: Warning, Code: masksNothing, Msg: msg} }
 	if len(names) == 0 {
 		r.reportProblem(l, len(l.text), nothing("no name follows pmdaderived:mask"))
 	}
 	isName := func(word string) bool { return pdu.LegalName(strings.TrimSuffix(word, ".*")) }
-	if !r.areAll(l, maskWord, names, isName, "name: this line masks nothing") {
+	mayFollow := func(word string) bool { return word == names[0] || strings.Contains(word, ".") }
+	if !r.areAll(l, maskWord, names, isName, "name: this line masks nothing") || !r.areAll(l, maskWord, names, mayFollow,
+		"name behind another one, because it has no dot: this line masks nothing") {
 		return
 	}
 	at := strings.Index(l.text, maskWord) + len(maskWord)

@@ -160,9 +160,9 @@ func kinds() (all []construct) {
 		"lines with codes":                        times("", "# pmdaderived:ignore constant\n", "m = 1\n"),
 		"codes of a definition with problems":     times("# pmdaderived:ignore", " same-expression", "\nm = 1\n"),
 		"masks":                                   times("", "# pmdaderived:mask a{i}\n", ""),
-		"masks in a line":                         times("# pmdaderived:mask", " a{i}", "\n"),
+		"masks in a line":                         times("# pmdaderived:mask", " a.a{i}", "\n"),
 		"masks that are not valid":                times("# pmdaderived:mask", " /a{i}", "\n"),
-		"masks with continuations":                times("# pmdaderived:mask", "\\\n a{i}", "\n"),
+		"masks with continuations":                times("# pmdaderived:mask", "\\\n a.a{i}", "\n"),
 		"control lines":                           times("", "#control option_{i}=1\n", ""),
 		"control lines without a value":           times("", "#control option_{i}\n", ""),
 	} {
