@@ -193,19 +193,26 @@ func (r *Reloader) publish(snap *Snapshot) {
 	r.options.Figures.Failed.Store(int64(snap.Failures() + len(r.config.Failures)))
 }
 
-// announceChanges makes the next reply tell pmcd of changed names and labels.
+// announceChanges makes the next reply tell pmcd of changed names and labels. Names are announced again after
+// repeatNamesAfter.
 func (r *Reloader) announceChanges(snap, before *Snapshot) {
 	var change pdu.Change
 	if !snap.SameNames(before.Snapshot) {
 		change |= pdu.ChangeNames
+		r.repeatTimer.Reset(repeatNamesAfter)
 	}
 	if !snap.SameLabels(before.Snapshot) {
 		change |= pdu.ChangeLabels
 	}
 	if change != 0 {
-		r.options.Changes.Or(uint32(change))
-		r.newChange = true // Run causes a reply
+		r.addChange(change)
 	}
+}
+
+// addChange adds a change to those that the next reply announces. Run causes a reply.
+func (r *Reloader) addChange(change pdu.Change) {
+	r.options.Changes.Or(uint32(change))
+	r.newChange = true
 }
 
 // saveIdentities saves the state file if it has changed. After an error it is called again in saveRetry.

@@ -13,7 +13,8 @@
 //	               awaitFirstSamples   waits up to 50 ms for samples of new operands
 //	               saveIdentities      so that a PMID is on disk before a client sees it
 //	               switchTo            swaps the snapshot: requests see the old one or the new one
-//	               announceChanges     sets Options.Changes ──► Run: announce ──► a reply tells pmcd
+//	               announceChanges     sets Options.Changes ──► Run: announce ──► a reply tells pmcd;
+//	                                   names are announced again after repeatNamesAfter
 //
 // # Causes of lookups
 //

@@ -38,6 +38,10 @@ const (
 	announceRetry = 20 * time.Millisecond
 	announceLast  = 10 * time.Second
 
+	// repeatNamesAfter is the time after which names that have changed are announced once more: a pmlogger that starts
+	// meanwhile ignores the first announcement, which comes while it asks for names.
+	repeatNamesAfter = 10 * time.Second
+
 	// saveRetry is the time until the state file is written again after an error, such as a full disk.
 	saveRetry = time.Second
 
@@ -79,6 +83,7 @@ type Reloader struct {
 	lookUpTimer   *time.Timer // lookUpAll
 	dueTimer      *time.Timer // lookUpDue
 	announceTimer *time.Timer // announce
+	repeatTimer   *time.Timer // addChange
 	saveTimer     *time.Timer // saveIdentities
 }
 
@@ -110,7 +115,7 @@ func New(o Options) *Reloader {
 		lookUpBackoff:   wait.Backoff{Least: firstRetry, Most: lastRetry},
 		announceBackoff: wait.Backoff{Least: announceRetry, Most: announceLast},
 		lookUpTimer:     time.NewTimer(never), dueTimer: time.NewTimer(never),
-		announceTimer: time.NewTimer(never), saveTimer: time.NewTimer(never),
+		announceTimer: time.NewTimer(never), repeatTimer: time.NewTimer(never), saveTimer: time.NewTimer(never),
 	}
 	var err error
 	if r.ids, err = identity.Load(o.StateFile, o.Domain); err != nil {
@@ -171,6 +176,8 @@ func (r *Reloader) Run(ctx context.Context) {
 			r.saveIdentities()
 		case <-r.announceTimer.C:
 			r.announce()
+		case <-r.repeatTimer.C:
+			r.addChange(pdu.ChangeNames)
 		}
 		r.resetTimers()
 	}
