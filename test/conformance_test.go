@@ -230,7 +230,7 @@ func (s *station) compare(c *conformance.Case) string {
 	found := must(conn.LookupNames(ctx, []string{"derived.dmc." + c.Name}))(s.t)
 	problem, _, _ := strings.Cut(s.problems["dmc."+c.Name], "\n")
 	switch {
-	case c.Class == "semantic":
+	case c.Class == "semantic" && found[0].Code < 0:
 		return conformance.Different("lookup", pdu.ErrName, found[0].Code) +
 			conformance.Different("message", c.Message(), problem)
 	case c.Class == "unbound" && found[0].Code < 0:
@@ -245,10 +245,15 @@ func (s *station) compare(c *conformance.Case) string {
 	}
 	desc, err := conn.Desc(ctx, found[0].PMID)
 	code := pdu.CodeOf(err)
-	if code == 0 && c.Class == "unbound" { // it was bound to other operands, and pmlogger needs its descriptor
+	// It was bound to other operands, and pmlogger needs its descriptor.
+	if want := map[string]pdu.Code{"unbound": pdu.ErrAgain, "semantic": pdu.ErrBadDerive}[c.Class]; code == 0 && want < 0 {
 		client.desc = desc
 		answer, _ := client.fetch()
-		return conformance.Different("fetch", pdu.ErrAgain, answer.Code)
+		different := conformance.Different("fetch", want, answer.Code)
+		if c.Class == "semantic" {
+			different += conformance.Different("message", c.Message(), problem)
+		}
+		return different
 	}
 	if code < 0 {
 		return "descriptor: " + code.Error() + "\n" + problem

@@ -165,7 +165,7 @@ func TestStateSurvivesAStopAtEveryInstant(t *testing.T) {
 		require.NoError(t, r.Save())
 	}
 	d, r := newFrailDisk(""), load(t, "")
-	before := bind(t, r, "m", "x", testDesc)
+	before := bind(t, r, "m", testDesc)
 	save(r, d)
 	assert.Equal(t, "sync folder", d.steps[len(d.steps)-1], "nothing is told before the name lasts")
 	pmids, failures := d.restarts(t)
@@ -179,7 +179,7 @@ func TestStateSurvivesAStopAtEveryInstant(t *testing.T) {
 	require.NoError(t, err)
 	changed := testDesc
 	changed.Type = pdu.TypeU32
-	after := bind(t, r, "m", "x", changed)
+	after := bind(t, r, "m", changed)
 	save(r, d)
 	pmids, failures = d.restarts(t)
 	assert.ElementsMatch(t, []pdu.PMID{before, after}, pmids)

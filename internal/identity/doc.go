@@ -21,8 +21,7 @@
 //
 //	change of the state                                                      Save must be called
 //	none                                                                     never: it would do nothing
-//	an expression                                                            at some time
-//	a PMID, its metadata, or a domain of groups                              before a client sees it (MustSave)
+//	a PMID, its metadata, or a domain of groups                              before a client sees it
 //
 // # How it is written
 //
@@ -48,8 +47,7 @@
 //		"metrics": {
 //			"disk.busy": {
 //				"pmid": "510.1.1",
-//				"expression": "rate(disk.dev.avactive)",      when it was bound last, like the descriptor
-//				"descriptor": {"type": 5, "semantics": 3, "indom": "60.1", "units": "00000000"},
+//				"descriptor": {"type": 5, "semantics": 3, "indom": "60.1", "units": "00000000"},  when it was bound last
 //				"former": [{"pmid": "510.1.0", "descriptor": …}]
 //			}
 //		},

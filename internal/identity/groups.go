@@ -32,7 +32,7 @@ func (r *Registry) GroupInDom(of pdu.InDom, label string) pdu.InDom {
 	d := pdu.NewInDom(r.Domain(), serial)
 	r.state.NextGroups = serial + 1
 	r.state.Groups[d], r.groupInDom[what] = what, d
-	r.changed, r.mustSave = true, true
+	r.changed = true
 	return d
 }
 

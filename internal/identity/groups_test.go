@@ -17,7 +17,7 @@ func TestGroupDomains(t *testing.T) {
 	r := load(t, stateFile(t))
 	kinds := r.GroupInDom(disks, "kind")
 	assert.Equal(t, pdu.NewInDom(testDomain, 64), kinds)
-	assert.True(t, r.MustSave(), "nobody is told before it is saved")
+	assert.True(t, r.changed, "nobody is told before it is saved")
 	users := r.GroupInDom(processes, "uid_nm")
 	assert.Equal(t, pdu.NewInDom(testDomain, 65), users)
 	assert.Equal(t, pdu.NewInDom(testDomain, 66), r.GroupInDom(disks, "uid_nm"))
@@ -25,7 +25,7 @@ func TestGroupDomains(t *testing.T) {
 	r = saved(t, r)
 	assert.Equal(t, kinds, r.GroupInDom(disks, "kind"))
 	assert.Equal(t, users, r.GroupInDom(processes, "uid_nm"))
-	assert.False(t, r.MustSave())
+	assert.False(t, r.changed)
 	assert.Equal(t, pdu.NewInDom(testDomain, 67), r.GroupInDom(processes, "kind"))
 }
 

@@ -21,11 +21,10 @@ var errUsedUp = fmt.Errorf("all %d metric identifiers of the domain have been us
 
 // Registry has the identities of names and instance domains of groups. It belongs to one goroutine.
 type Registry struct {
-	state    state
-	path     string // "": the registry is never saved
-	disk     disk
-	changed  bool // the state differs from the file
-	mustSave bool // the difference must be saved before anyone sees it
+	state   state
+	path    string // "": the registry is never saved
+	disk    disk
+	changed bool // the state differs from the file
 
 	groupInDom map[GroupDomain]pdu.InDom // the keys and values of state.Groups swapped
 }
@@ -51,7 +50,7 @@ func (r *Registry) newPMID() (pdu.PMID, error) {
 	}
 	id := pdu.NewPMID(r.Domain(), firstCluster+r.state.Next/perCluster, r.state.Next%perCluster)
 	r.state.Next++
-	r.changed, r.mustSave = true, true
+	r.changed = true
 	return id, nil
 }
 
@@ -62,9 +61,9 @@ func (r *Registry) Instance(id pdu.PMID) pdu.Inst {
 	return pdu.Inst(n)
 }
 
-// Bind stores the expression of a name and the metadata that it was bound with, and returns its PMID. If the metadata
-// differs from what the PMID stood for, the name gets another PMID. desc.PMID is ignored.
-func (r *Registry) Bind(name, text string, desc pdu.Desc) (pdu.PMID, error) {
+// Bind stores the metadata that a name was bound with, and returns its PMID. If the metadata differs from what the PMID
+// stood for, the name gets another PMID. desc.PMID is ignored.
+func (r *Registry) Bind(name string, desc pdu.Desc) (pdu.PMID, error) {
 	id, err := r.PMID(name)
 	if err != nil {
 		return id, err
@@ -73,16 +72,14 @@ func (r *Registry) Bind(name, text string, desc pdu.Desc) (pdu.PMID, error) {
 	switch {
 	case m.Desc == nil:
 		own := now // a copy, so that only this case allocates
-		m.Desc, r.mustSave = &own, true
+		m.Desc = &own
 	case *m.Desc != now:
 		if err := r.switchMetadata(&m, now); err != nil {
 			return id, err
 		}
-		r.mustSave = true
-	case m.Text == text:
+	default:
 		return id, nil
 	}
-	m.Text = text
 	r.state.Metrics[name] = m
 	r.changed = true
 	return m.PMID, nil
@@ -106,10 +103,10 @@ func (r *Registry) switchMetadata(m *metric, desc metadata) error {
 	return nil
 }
 
-// Desc returns the descriptor of the last binding; false: the name was never bound, or with another expression.
-func (r *Registry) Desc(name, text string) (pdu.Desc, bool) {
-	m, ok := r.state.Metrics[name]
-	if !ok || m.Desc == nil || m.Text != text {
+// Desc returns the descriptor of the last binding; false: the name was never bound.
+func (r *Registry) Desc(name string) (pdu.Desc, bool) {
+	m := r.state.Metrics[name]
+	if m.Desc == nil {
 		return pdu.Desc{}, false
 	}
 	return m.Desc.desc(m.PMID), true

@@ -39,9 +39,9 @@ func pmid(t *testing.T, r *Registry, name string) pdu.PMID {
 	return id
 }
 
-func bind(t *testing.T, r *Registry, name, text string, d pdu.Desc) pdu.PMID {
+func bind(t *testing.T, r *Registry, name string, d pdu.Desc) pdu.PMID {
 	t.Helper()
-	id, err := r.Bind(name, text, d)
+	id, err := r.Bind(name, d)
 	require.NoError(t, err)
 	return id
 }
@@ -80,8 +80,8 @@ func TestPMIDsAreGivenOutInOrder(t *testing.T) {
 func TestPMIDsSurviveARestart(t *testing.T) {
 	path := stateFile(t)
 	r := load(t, path)
-	bound, named := bind(t, r, "disk.rate", "rate(disk)", testDesc), pmid(t, r, "missing.operand")
-	assert.True(t, r.MustSave())
+	bound, named := bind(t, r, "disk.rate", testDesc), pmid(t, r, "missing.operand")
+	assert.True(t, r.changed)
 	r = saved(t, r)
 	assert.Equal(t, []string{"derived.identities"}, filesIn(t, path))
 	info, err := os.Stat(path)
@@ -90,16 +90,12 @@ func TestPMIDsSurviveARestart(t *testing.T) {
 
 	want := testDesc
 	want.PMID = bound
-	desc, ok := r.Desc("disk.rate", "rate(disk)")
+	desc, ok := r.Desc("disk.rate")
 	assert.True(t, ok)
 	assert.Equal(t, want, desc)
-	for _, row := range []struct{ name, text, why string }{
-		{"disk.rate", "something else", "another expression may have other metadata"},
-		{"missing.operand", "", "it was never bound"},
-		{"unknown", "", ""},
-	} {
-		_, ok = r.Desc(row.name, row.text)
-		assert.False(t, ok, row.why)
+	for _, name := range []string{"missing.operand", "unknown"} {
+		_, ok = r.Desc(name)
+		assert.False(t, ok, name)
 	}
 	assert.Equal(t, named, pmid(t, r, "missing.operand"))
 	assert.NotContains(t, []pdu.PMID{bound, named}, pmid(t, r, "new"))
@@ -114,14 +110,14 @@ func TestDescriptorsSurviveARestart(t *testing.T) {
 			for _, units := range []pdu.Units{{}, {Space: -8, Time: 7, Count: 1, SpaceScale: 6, TimeScale: 5, CountScale: -8}} {
 				d := pdu.Desc{Type: typ, Sem: sem, InDom: pdu.NoInDom, Units: units}
 				name := fmt.Sprintf("m%d", len(descs))
-				d.PMID = bind(t, r, name, "x", d)
+				d.PMID = bind(t, r, name, d)
 				descs[name] = d
 			}
 		}
 	}
 	r = saved(t, r)
 	for name, want := range descs {
-		got, ok := r.Desc(name, "x")
+		got, ok := r.Desc(name)
 		assert.True(t, ok)
 		assert.Equal(t, want, got)
 	}
@@ -139,15 +135,15 @@ func TestChangedMetadataGetsANewPMID(t *testing.T) {
 			r := load(t, stateFile(t))
 			changed := testDesc
 			change(&changed)
-			first := bind(t, r, "m", "x", testDesc)
-			second := bind(t, r, "m", "y", changed)
+			first := bind(t, r, "m", testDesc)
+			second := bind(t, r, "m", changed)
 			assert.NotEqual(t, first, second)
 
 			r = saved(t, r)
-			assert.Equal(t, first, bind(t, r, "m", "x", testDesc), "it is what it was, and has the PMID that belongs to that")
+			assert.Equal(t, first, bind(t, r, "m", testDesc), "it is what it was, and has the PMID that belongs to that")
 			assert.Len(t, map[pdu.PMID]bool{first: true, second: true, pmid(t, r, "other"): true}, 3,
 				"no PMID is given to another metric, not even after a restart")
-			assert.Equal(t, second, bind(t, saved(t, r), "m", "y", changed))
+			assert.Equal(t, second, bind(t, saved(t, r), "m", changed))
 		})
 	}
 }
@@ -162,39 +158,29 @@ func TestOldMetadataAreForgotten(t *testing.T) {
 	}
 	var ids []pdu.PMID
 	for i := range 2 * maxFormer {
-		ids = append(ids, bind(t, r, "m", "x", version(i)))
+		ids = append(ids, bind(t, r, "m", version(i)))
 	}
 	r = saved(t, r)
 	former := r.Former("m")
 	require.Len(t, former, maxFormer)
 	assert.Equal(t, ids[maxFormer-1], former[0].PMID)
-	assert.Equal(t, ids[maxFormer-1], bind(t, r, "m", "x", version(maxFormer-1)), "it is remembered")
-	assert.NotContains(t, ids, bind(t, r, "m", "x", version(0)), "no PMID is given out twice")
-}
-
-func TestChangedTextKeepsThePMID(t *testing.T) {
-	r := load(t, stateFile(t))
-	first := bind(t, r, "m", "a + b", testDesc)
-	require.NoError(t, r.Save())
-	assert.Equal(t, first, bind(t, r, "m", "a - b", testDesc))
-	assert.False(t, r.MustSave(), "nobody is told anything new")
-	_, ok := saved(t, r).Desc("m", "a - b")
-	assert.True(t, ok, "the new text has been saved")
+	assert.Equal(t, ids[maxFormer-1], bind(t, r, "m", version(maxFormer-1)), "it is remembered")
+	assert.NotContains(t, ids, bind(t, r, "m", version(0)), "no PMID is given out twice")
 }
 
 func TestPMIDsRunOut(t *testing.T) {
 	r := load(t, "")
 	r.state.Next = maxPMIDs - 1
-	last := bind(t, r, "last", "x", testDesc)
+	last := bind(t, r, "last", testDesc)
 	assert.Equal(t, pdu.NewPMID(testDomain, pdu.MaxCluster, pdu.MaxItem), last)
 
 	_, err := r.PMID("one too many")
 	require.ErrorIs(t, err, errUsedUp)
 	changed := testDesc
 	changed.Type = pdu.TypeU32
-	_, err = r.Bind("last", "x", changed)
+	_, err = r.Bind("last", changed)
 	require.ErrorIs(t, err, errUsedUp)
-	assert.Equal(t, last, bind(t, r, "last", "x", testDesc), "what has a PMID keeps it")
+	assert.Equal(t, last, bind(t, r, "last", testDesc), "what has a PMID keeps it")
 }
 
 // good is a state file, as older agents and people read it.
@@ -205,7 +191,6 @@ const good = `{
 	"metrics": {
 		"a.b": {
 			"pmid": "510.1.2",
-			"expression": "x \u003e 1",
 			"descriptor": {
 				"type": 5,
 				"semantics": 3,
@@ -236,9 +221,9 @@ func TestStateFile(t *testing.T) {
 	r := load(t, path)
 	former := testDesc
 	former.Type = pdu.TypeU64
-	bind(t, r, "a.b", "x", former)
+	bind(t, r, "a.b", former)
 	pmid(t, r, "c")
-	bind(t, r, "a.b", "x > 1", testDesc)
+	bind(t, r, "a.b", testDesc)
 	require.NoError(t, r.Save())
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -246,13 +231,10 @@ func TestStateFile(t *testing.T) {
 	assert.Equal(t, r.state, load(t, path).state)
 
 	old := strings.Replace(good, `"metrics"`, `"files": {"/a": 0, "/b": 0}, "nextFile": 1, "metrics"`, 1)
+	old = strings.Replace(old, `"descriptor"`, `"expression": "x \u003e 1", "descriptor"`, 1)
 	require.NoError(t, os.WriteFile(path, []byte(old), 0o600))
 	upgraded := load(t, path)
-	bind(t, upgraded, "a.b", "x > 2", testDesc)
-	require.NoError(t, upgraded.Save())
-	text, err = os.ReadFile(path)
-	require.NoError(t, err)
-	assert.JSONEq(t, strings.Replace(good, `x \u003e 1`, `x \u003e 2`, 1), string(text), "of an older agent")
+	assert.Equal(t, r.state, upgraded.state, "of an older agent")
 }
 
 // A state file that cannot be used is set aside, and neither written over nor fatal. LoadReadOnly leaves it where it
@@ -355,10 +337,10 @@ func TestSaveWritesOnlyWhatHasChanged(t *testing.T) {
 	r := load(t, path)
 	require.NoError(t, r.Save())
 	assert.NoFileExists(t, path, "nothing to remember yet")
-	bind(t, r, "m", "x", testDesc)
+	bind(t, r, "m", testDesc)
 	require.NoError(t, r.Save())
 	require.NoError(t, os.Remove(path))
-	bind(t, r, "m", "x", testDesc)
+	bind(t, r, "m", testDesc)
 	require.NoError(t, r.Save())
 	assert.NoFileExists(t, path)
 }
@@ -369,7 +351,7 @@ func TestSaveThatFailsIsTriedAgain(t *testing.T) {
 	want := pmid(t, r, "m")
 	require.NoError(t, os.Mkdir(path, 0o700)) // no file can take its place
 	require.Error(t, r.Save())
-	assert.True(t, r.MustSave())
+	assert.True(t, r.changed)
 	assert.Equal(t, []string{"derived.identities"}, filesIn(t, path), "no temporary file stays")
 	require.NoError(t, os.Remove(path))
 	assert.Equal(t, want, pmid(t, saved(t, r), "m"))
@@ -406,7 +388,7 @@ func FuzzStateFile(f *testing.F) {
 			n, ok := r.state.index(m.PMID)
 			require.True(t, ok)
 			require.Less(t, n, r.state.Next)
-			_, known := r.Desc(name, m.Text)
+			_, known := r.Desc(name)
 			require.Equal(t, m.Desc != nil, known)
 		}
 		if id, err := r.PMID("a new one"); err == nil {
@@ -423,7 +405,7 @@ func TestLoadReadOnly(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	r, err := Load(path, 510)
 	require.NoError(t, err)
-	bound, err := r.Bind("a", "x", pdu.Desc{Type: pdu.TypeU32, InDom: pdu.NoInDom})
+	bound, err := r.Bind("a", pdu.Desc{Type: pdu.TypeU32, InDom: pdu.NoInDom})
 	require.NoError(t, err)
 	groups := r.GroupInDom(pdu.NewInDom(60, 1), "kind")
 	require.NoError(t, r.Save())

@@ -22,7 +22,7 @@ const (
 	maxAside = 100
 )
 
-// state is the content of the state file. Older files also have numbers of definition files, which are ignored.
+// state is the content of the state file. Older files also have numbers of definition files, and expressions, which are ignored.
 type state struct {
 	Version int               `json:"version"`
 	Domain  int               `json:"domain"`
@@ -36,8 +36,7 @@ type state struct {
 // metric has the identities of one definition's name.
 type metric struct {
 	PMID pdu.PMID `json:"pmid"`
-	// Text and Desc are from the last binding. Desc is nil before the first one.
-	Text string    `json:"expression,omitempty"`
+	// Desc is from the last binding, nil before the first one.
 	Desc *metadata `json:"descriptor,omitempty"`
 	// Former has the last maxFormer PMIDs that the name had with other metadata, in the order in which it gave them up.
 	Former []former `json:"former,omitempty"`
@@ -256,9 +255,6 @@ func setAside(path string) (string, error) {
 	}
 }
 
-// MustSave reports whether the state must be saved before anyone sees what was given out.
-func (r *Registry) MustSave() bool { return r.mustSave }
-
 // Save writes the state file if the state has changed. After an error it can be called again.
 func (r *Registry) Save() error {
 	if !r.changed || r.path == "" {
@@ -268,6 +264,6 @@ func (r *Registry) Save() error {
 	if err != nil {
 		return fmt.Errorf("identities: %w", err)
 	}
-	r.changed, r.mustSave = false, false
+	r.changed = false
 	return nil
 }

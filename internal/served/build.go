@@ -251,7 +251,7 @@ func (b *builder) setBound(e *Served, bound *derived.Metric) (err error) {
 	if e.Problem != "" {
 		e.State = Kept
 	}
-	e.ID, err = b.IDs.Bind(e.Def.Name, e.Def.savedText(), bound.Desc)
+	e.ID, err = b.IDs.Bind(e.Def.Name, bound.Desc)
 	e.Desc, e.HasDesc = bound.Desc, true
 	e.Desc.PMID = e.ID
 	needs := bound.Needs()
@@ -266,14 +266,14 @@ func (b *builder) setBound(e *Served, bound *derived.Metric) (err error) {
 // operands do not exist or are not known yet. It fails if no PMID is left.
 func (b *builder) setUnbound(e *Served, bound *derived.Metric, problem string) (err error) {
 	e.ID, err = b.IDs.PMID(e.Def.Name)
-	e.Desc, e.HasDesc = b.IDs.Desc(e.Def.Name, e.Def.savedText())
+	e.Desc, e.HasDesc = b.IDs.Desc(e.Def.Name)
 	old := b.servedDefinition(e.Def.Name)
 	e.wasBound = old != nil && old.Text == e.Def.Text
 	switch {
 	case b.Catalog == nil:
 		e.State = Waiting
 	case problem != "":
-		e.State, e.HasDesc = Failed, false
+		e.State = Failed
 	default:
 		e.State, problem = Unbound, e.Def.errorText(bound.Err, b.secret)
 		e.Absent = e.Problem == "" && bound.Err.Absent()
@@ -284,7 +284,8 @@ func (b *builder) setUnbound(e *Served, bound *derived.Metric, problem string) (
 	return err
 }
 
-// addUnreadable adds definitions that could never be read. They have a state but no name in the PMNS.
+// addUnreadable adds definitions that could never be read. They have a state, and a name in the PMNS if they were bound
+// in an earlier run.
 func (b *builder) addUnreadable() {
 	for _, name := range slices.Sorted(maps.Keys(b.unreadable)) { // PMIDs are given out in this order
 		f := b.unreadable[name]
@@ -292,12 +293,18 @@ func (b *builder) addUnreadable() {
 		if err != nil || b.snapshot.ByID[id] != nil { // another file defines the name
 			continue
 		}
-		b.snapshot.Served = append(b.snapshot.Served, &Served{
+		desc, has := b.IDs.Desc(name)
+		e := &Served{
 			Def: &Definition{
 				Definition: &derived.Definition{Name: name, Text: f.Text, File: f.File}, Line: f.Line, Secret: f.Secret,
 			},
-			ID: id, Inst: b.IDs.Instance(id), State: Failed, Problem: f.Message, Reported: true, Unreadable: true,
-		})
+			ID: id, Inst: b.IDs.Instance(id), Desc: desc, HasDesc: has, State: Failed, Problem: f.Message, Reported: true,
+			Unreadable: true,
+		}
+		b.snapshot.Served = append(b.snapshot.Served, e)
+		if has {
+			b.snapshot.ByID[id] = e
+		}
 	}
 }
 

@@ -49,14 +49,6 @@ func (d *Definition) publicLabels() string {
 	return *d.Labels
 }
 
-// savedText returns the expression for the state file, which everyone can read; "": it is secret.
-func (d *Definition) savedText() string {
-	if d.Secret {
-		return ""
-	}
-	return d.Text
-}
-
 // Failure is a definition that cannot be read.
 type Failure struct {
 	Name    string // of the definition; "": the file has the problem

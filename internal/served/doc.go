@@ -23,10 +23,10 @@
 //	kept     the new text is wrong, or its file        show the name   yes             values of the last good text
 //	         cannot be read
 //	unbound  an operand does not exist                 hide it         the last one    PM_ERR_AGAIN, or PM_ERR_BADDERIVE
-//	                                                                   of this text    if it never had a descriptor
-//	failed   it is wrong, or its name is taken         hide it         none            PM_ERR_BADDERIVE
+//	                                                                                   if it never had a descriptor
+//	failed   it is wrong                               hide it         the last one    PM_ERR_BADDERIVE
+//	failed   its name is taken                         hide it         none            PM_ERR_BADDERIVE
 //	waiting  the operands have not been looked up yet  show the name   the last one    PM_ERR_AGAIN
-//	                                                                   of this text
 //
 // A definition without a descriptor has a PMID but no name: a look-up returns PM_ERR_NAME. A hidden name can still be
 // looked up.

@@ -11,7 +11,7 @@ import (
 
 // buildNamespace sets Namespace. A metric without descriptor has no name: pmlogger would never record a name that it
 // finds without one, and waits for a name that it does not find. A metric that is not bound, but has a descriptor, can be
-// looked up and is hidden from traversals. A name cannot be a metric and a node above other metrics. Of definitions whose
+// looked up and is hidden from traversals: pmlogger exits if it no longer finds a name. A name cannot be a metric and a node above other metrics. Of definitions whose
 // names clash, with or without descriptor, those stay that Before serves, then the older ones.
 func (b *builder) buildNamespace() {
 	s := b.snapshot
@@ -37,7 +37,7 @@ func (b *builder) buildNamespace() {
 		}
 		return pmda.NewNamespace(derived.Root, entries)
 	}
-	_, err := build(func(m *Served) bool { return !m.Unreadable })
+	_, err := build(func(m *Served) bool { return !m.Unreadable || m.HasDesc })
 	s.hasClashes = err != nil
 	for _, clash := range nameErrors(err) {
 		if m := s.find(clash.Name); m != nil {
@@ -49,7 +49,7 @@ func (b *builder) buildNamespace() {
 }
 
 // isHidden reports whether traversals leave out a metric that has a descriptor.
-func (s *Snapshot) isHidden(m *Served) bool { return s.LookedUp && m.Derived == nil }
+func (s *Snapshot) isHidden(m *Served) bool { return m.Derived == nil && (s.LookedUp || m.Unreadable) }
 
 // hasNamespaceOf reports whether the namespace of another snapshot fits this one.
 func (s *Snapshot) hasNamespaceOf(before *Snapshot) bool {

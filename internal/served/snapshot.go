@@ -57,7 +57,7 @@ type Served struct {
 	ID           pdu.PMID
 	Inst         pdu.Inst // in the domain of definitions
 	Desc         pdu.Desc
-	HasDesc      bool            // Desc is valid: the metric is bound, or was bound with this text
+	HasDesc      bool            // Desc is valid: the metric is bound, or its name was bound before
 	Protected    bool            // only known users may see its values
 	Derived      *derived.Metric // nil: not bound
 	Operands     *OperandSet     // nil: not bound
@@ -67,7 +67,7 @@ type Served struct {
 	Problem    string // why it is not served, or served with its former text
 	Absent     bool   // the problem is only that this host lacks a metric, which is no error
 	Reported   bool   // the problem is one of Config.Failures, and so is logged already
-	Unreadable bool   // it could never be read: it has a state, and no name in the PMNS
+	Unreadable bool   // it could never be read, and Def has no tree
 
 	wasBound bool // Def has been bound, and is served again if a new text turns out to be wrong
 }
@@ -90,7 +90,7 @@ func (e *Served) FullName() string { return derived.FullName(e.Def.Name) }
 
 // Code returns the error for a metric that is not bound, in a fetch or, without HasDesc, for its descriptor.
 func (e *Served) Code() pdu.Code {
-	if e.HasDesc || e.State == Waiting {
+	if e.State == Waiting || e.State == Unbound && e.HasDesc {
 		return pdu.ErrAgain
 	}
 	return pdu.ErrBadDerive

@@ -216,9 +216,9 @@ func TestWarmStart(t *testing.T) {
 	assert.True(t, m.HasDesc)
 	assert.Equal(t, pdu.ErrAgain, m.Code())
 	assert.Equal(t, b.ID, s.metric("b").ID)
-	assert.False(t, s.metric("b").HasDesc, "another expression may have another descriptor")
-	assert.Equal(t, []string{"a"}, shown(t, now))
-	assert.Equal(t, len(own)+1, now.Namespace.Len(), "only what has a descriptor has a name")
+	assert.Equal(t, b.Desc, s.metric("b").Desc, "pmlogger goes on if another expression has the same descriptor")
+	assert.Equal(t, []string{"a", "b"}, shown(t, now))
+	assert.Equal(t, len(own)+2, now.Namespace.Len(), "only what has a descriptor has a name")
 
 	s.catalog = found
 	now = s.serve(conf("a = up.load", "b = up.count", "c = nosuch"))
@@ -269,12 +269,78 @@ func TestNameThatComes(t *testing.T) {
 	}
 }
 
-// Whether operands exist does not decide which of two definitions has a name that only one can have.
+// A definition that had a descriptor keeps it, and its name, whatever becomes wrong: pmlogger exits if a name has gone. A
+// fetch gets the error.
+func TestNameThatStays(t *testing.T) {
+	text := pdu.Desc{PMID: loadID, Type: pdu.TypeString, InDom: pdu.NoInDom}
+	for _, row := range []struct {
+		name   string
+		change func(s *site) Config
+		state  State
+		code   pdu.Code
+	}{
+		{"its operand becomes a string", func(s *site) Config {
+			s.catalog["up.load"] = known{Desc: text}
+			return conf("node.a = up.load * 2")
+		}, Failed, pdu.ErrBadDerive},
+		{"a restart with another operand, that does not exist", func(s *site) Config {
+			s.restart()
+			return conf("node.a = nosuch")
+		}, Unbound, pdu.ErrAgain},
+		{"a restart with a text that is wrong", func(s *site) Config {
+			s.restart()
+			return conf("node.a = up.name + 1")
+		}, Failed, pdu.ErrBadDerive},
+		{"a restart with a text that cannot be read", func(s *site) Config {
+			s.restart()
+			return conf("node.a = up.load +")
+		}, Failed, pdu.ErrBadDerive},
+		{"a restart with a text that cannot be read, before operands are looked up", func(s *site) Config {
+			s.restart()
+			s.catalog = nil
+			return conf("node.a = up.load +")
+		}, Failed, pdu.ErrBadDerive},
+		{"a restart before operands are looked up", func(s *site) Config {
+			s.restart()
+			s.catalog = nil
+			return conf("node.a = up.count")
+		}, Waiting, pdu.ErrAgain},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := newSite(t)
+			s.serve(conf("node.a = up.load * 2"))
+			was := s.metric("node.a")
+			c := row.change(s)
+			for range 2 { // it stays so
+				now := s.serve(c)
+				m := s.metric("node.a")
+				assert.Equal(t, row.state, m.State)
+				assert.Equal(t, row.code, m.Code())
+				assert.True(t, m.HasDesc)
+				assert.Equal(t, was.Desc, m.Desc)
+				assert.Same(t, m, now.ByID[was.ID])
+				id, err := now.Namespace.Lookup(0, "derived.node.a")
+				require.NoError(t, err)
+				assert.Equal(t, was.ID, id)
+				assert.Equal(t, row.state == Waiting, len(shown(t, now)) == 1, "in traversals only if it may have values")
+			}
+		})
+	}
+}
+
+// Whether operands exist does not decide which of two definitions has a name that only one can have, nor does a text that
+// can no longer be read.
 func TestNamesThatClashWithWaitingOnes(t *testing.T) {
 	s := newSite(t)
 	now := s.serve(conf("a = up.late", "a.b = up.load"))
 	assert.Equal(t, []State{Unbound, Failed}, s.states("a", "a.b"))
 	assert.Equal(t, len(own), now.Namespace.Len())
+
+	s.serve(conf("a = up.load"))
+	s.restart()
+	now = s.serve(conf("a = up.load +", "a.b = up.load"))
+	assert.Equal(t, []State{Failed, Failed}, s.states("a", "a.b"))
+	assert.Equal(t, len(own)+1, now.Namespace.Len())
 }
 
 func TestBrokenDefinitionKeepsTheLastGoodOne(t *testing.T) {

@@ -79,9 +79,7 @@ func (r *Reloader) rebind(ctx context.Context, scope lookupScope) error {
 		r.awaitFirstSamples(ctx, snap, before)
 	}
 	r.neededInDoms = inDomNeedsOf(snap)
-	if r.ids.MustSave() { // a PMID that a client has seen must be the same after a restart
-		r.saveIdentities()
-	}
+	r.saveIdentities() // a PMID that a client has seen must be the same after a restart
 	if err := r.switchTo(ctx, snap); err != nil {
 		return err
 	}
@@ -93,7 +91,6 @@ func (r *Reloader) rebind(ctx context.Context, scope lookupScope) error {
 	r.options.Upstream.FindBirths(snap.Set.Increases())
 	r.announceChanges(snap, before)
 	snap.Report(r.log, before.Snapshot, len(r.config.Failures))
-	r.saveIdentities()
 	if scope != lookUpNothing {
 		r.logUnusedNodes(ctx, snap)
 	}
