@@ -89,12 +89,10 @@ func (a *Agent) Lookup(c pmda.Client, name string) (pdu.PMID, error) {
 	return id, err
 }
 
-// lookUpOperandsOf requests a lookup of missing operands if a name that does not exist is one of a definition, or of a
-// node above one.
+// lookUpOperandsOf requests a lookup of missing operands if a name waits for them.
 func (a *Agent) lookUpOperandsOf(name string) {
-	for range a.snapshot.Load().Under(name) {
+	if a.snapshot.Load().Awaits(name) {
 		a.reloader.RequestLookup()
-		return
 	}
 }
 

@@ -181,6 +181,18 @@ func (s *Snapshot) Under(node string) iter.Seq[*Served] {
 	}
 }
 
+// Awaits reports whether a node has definitions at or below it of which none is bound.
+func (s *Snapshot) Awaits(node string) bool {
+	found := false
+	for m := range s.Under(node) {
+		if m.Derived != nil {
+			return false
+		}
+		found = true
+	}
+	return found
+}
+
 // Pairs yields each metric with the metric of the same name in another snapshot; nil: there is none.
 func (s *Snapshot) Pairs(other *Snapshot) iter.Seq2[*Served, *Served] {
 	return func(yield func(m, same *Served) bool) {

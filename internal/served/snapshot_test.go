@@ -750,6 +750,19 @@ func TestMetricsUnderANode(t *testing.T) {
 	}
 }
 
+// A look-up of a name causes one of operands only if no metric has the name, nor one below it, for lack of operands.
+func TestAwaits(t *testing.T) {
+	s := newSite(t)
+	now := s.serve(conf("all.a = up.load", "all.b = up.count", "some.a = up.load", "some.late = nosuch", "late = nosuch",
+		"node.late = nosuch", "node.wrong = up.name + 1"))
+	for node, want := range map[string]bool{
+		"derived.all": false, "derived.all.a": false, "derived.some": false, "derived.some.late": true, "derived.late": true,
+		"derived.node": true, "derived": false, "derived.other": false, "derived.all.c": false,
+	} {
+		assert.Equal(t, want, now.Awaits(node), node)
+	}
+}
+
 func TestCheck(t *testing.T) {
 	defs := conf("good = up.load", "bad = 1 + up.name", "net.in = 1", "net = no.such", "control = 1",
 		"three = up.load * up.count * up.bin").Definitions
