@@ -12,6 +12,7 @@ import (
 	"pmdaderived/internal/definitions"
 	"pmdaderived/internal/plural"
 	"pmdaderived/internal/printable"
+	"pmdaderived/internal/served"
 )
 
 // rowOf returns what the agent says of a subject, nil if the agent does not have it.
@@ -67,10 +68,14 @@ func (e *explanation) showServed(ctx context.Context, s subject) error {
 		e.line("unread", unread)
 	}
 	e.showRow(row, s)
-	if s.source == nil {
+	if s.source != nil {
+		return e.showOperands(ctx, s)
+	}
+	def, fault := derived.Parse(s.name(), row.Text("expression"))
+	if fault != nil { // it is wrong, or not shown
 		return nil
 	}
-	return e.showOperands(ctx, s)
+	return e.showMetrics(ctx, definitions.ForeignMetrics([]served.Definition{{Definition: def}}))
 }
 
 // showRow prints the rest of what the agent says of a definition.
@@ -100,7 +105,14 @@ func (e *explanation) showRow(row collector.DefinitionRow, s subject) {
 // showOperands prints the metrics that a definition uses, directly or not, with the number of their present values, and
 // where in its expression values end.
 func (e *explanation) showOperands(ctx context.Context, s subject) error {
-	names := definitions.ForeignMetrics(e.used(s))
+	if err := e.showMetrics(ctx, definitions.ForeignMetrics(e.used(s))); err != nil {
+		return err
+	}
+	return e.showParts(ctx, s)
+}
+
+// showMetrics prints the names of operands with the number of their present values.
+func (e *explanation) showMetrics(ctx context.Context, names []string) error {
 	operands, err := e.collector.Values(ctx, names...)
 	if err != nil {
 		return err
@@ -111,7 +123,9 @@ func (e *explanation) showOperands(ctx context.Context, s subject) error {
 	}
 	for i, name := range names {
 		text := operands[i].CountText()
-		if operands[i].LookupCode < 0 {
+		if row := e.view.Rows[derived.ShortName(name)]; operands[i].LookupCode < 0 && row != nil {
+			text = row.Text("state") + ": " + stateMeaning(row.Text("state"), false)
+		} else if operands[i].LookupCode < 0 {
 			text = "there is no such metric on this host"
 			if meant := e.collector.Similar(ctx, name); meant != "" {
 				text += "; did you mean " + meant + "?"
@@ -120,7 +134,7 @@ func (e *explanation) showOperands(ctx context.Context, s subject) error {
 		e.line(head, fmt.Sprintf("%-*s  %s", width, name, text))
 		head = ""
 	}
-	return e.showParts(ctx, s)
+	return nil
 }
 
 // maxParts is the number of parts of an expression that are evaluated.
