@@ -10,9 +10,10 @@ import (
 )
 
 // buildNamespace sets Namespace. A metric without descriptor has no name: pmlogger would never record a name that it
-// finds without one, and waits for a name that it does not find. A metric that is not bound, but has a descriptor, can be
-// looked up and is hidden from traversals: pmlogger exits if it no longer finds a name. A name cannot be a metric and a node above other metrics. Of definitions whose
-// names clash, with or without descriptor, those stay that Before serves, then the older ones.
+// finds without one, and waits for a name that it does not find. A metric that is not bound, but has a descriptor, can
+// be looked up and is hidden from traversals: pmlogger exits if it no longer finds a name. A name cannot be a metric
+// and a node above other metrics. Of definitions whose names clash, with or without descriptor, those stay that Before
+// serves, then the older ones.
 func (b *builder) buildNamespace() {
 	s := b.snapshot
 	if s.hasNamespaceOf(b.Before) {
