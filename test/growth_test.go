@@ -216,17 +216,18 @@ func kinds() (all []construct) {
 		"names of instances like bounds": func(c *pmapitest.Collector, n int) { setInstances(c, n/50, "%d-%d") },
 		"labels of an instance": func(c *pmapitest.Collector, n int) {
 			labels := make(map[string]any)
-			for i := range min(n/50, 250) {
+			for i := range n / 50 {
 				labels[fmt.Sprint("l", i)] = "v"
 			}
 			setLabels(c, labels)
 		},
 		"a long label of an instance": func(c *pmapitest.Collector, n int) {
-			setLabels(c, map[string]any{"l1": strings.Repeat("v", min(n/10, 20_000))})
+			setLabels(c, map[string]any{"l1": strings.Repeat("v", n/10)})
 		},
 	} {
 		all = append(all, construct{
 			name: "operands: " + name, operands: operands,
+			most: map[string]int{"labels of an instance": 250 * 50, "a long label of an instance": 20_000 * 10}[name], // in a set
 			conf: func(int) string {
 				return "a = sum(up.set) by (/i(.*)/)\nb = sum(up.set) by (label(l1))\nc = nth_percentile_bucket(rate(up.set), 50)\n" +
 					"d = matchinst(/1/, up.set)\ne = up.set[i1] + no.such\nf = sum(up.set) by (up.text)\ng = many.x\n"
