@@ -134,6 +134,9 @@ func (s *step) whyEmpty() string {
 	case opSelect:
 		return "there is no such instance"
 	case opMatch:
+		if s.negated() {
+			return "the pattern matches each instance"
+		}
 		return "the pattern matches no instance"
 	case opArith, opCompare, opBool, opPair:
 		return noPartner
