@@ -175,7 +175,7 @@ func (c *Client) checkMetric(e *entry, set *pdu.ValueSet, g *generation, now tim
 	}
 	switch {
 	case !v.served && v.configured:
-		return checkUnserved(set, pdu.ErrPMID, pdu.ErrBadDerive)
+		return checkUnserved(set, pdu.ErrPMID, pdu.ErrBadDerive, pdu.ErrAgain)
 	case !v.served:
 		return checkUnserved(set, pdu.ErrPMID)
 	case set.Code == pdu.ErrAgain && e.slot >= 0 && c.isNew(v.since, now):

@@ -21,7 +21,8 @@
 //	is right, with the metadata that the client knows           exactly the values of the definition
 //	is right, with other metadata                               no values, or PM_ERR_PMID if the name was deleted in between
 //	is wrong, after a right one                                 the values of the right one
-//	has always been wrong                                       PM_ERR_BADDERIVE, PM_ERR_PMID or no values
+//	has been wrong since the name came                          PM_ERR_BADDERIVE, PM_ERR_PMID or no values; PM_ERR_AGAIN
+//	                                                            if an operand is missing and the name was there before
 //	is missing                                                  PM_ERR_PMID, or no values
 //
 // There are two exceptions, which clients count: PM_ERR_AGAIN is right for [SampleGrace] after a name is first served, since
