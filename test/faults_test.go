@@ -427,8 +427,9 @@ func TestFaultDescriptorsExhausted(t *testing.T) {
 	assert.Equal(t, daemon, pidOf(f.t, f.p, "pmdaderived"))
 }
 
-// With a soft limit of the runtime the daemon stays small. Without memory it ends, with a trace in its log, and nothing
-// else fails. After pmcd has started it again every metric has the same identity.
+// With a soft limit of the runtime the daemon stays small. Without memory it ends and nothing else fails. After pmcd has
+// started it again every metric has the same identity. The last words in its log are those of Go's runtime, which has
+// many for this and may find no memory for any.
 func TestFaultMemoryLimit(t *testing.T) {
 	f := startFaulty(t, pmcdtest.Config{}, []string{"/usr/bin/env", "GOMEMLIMIT=32MiB"})
 	daemon := pidOf(f.t, f.p, "pmdaderived")
@@ -460,8 +461,6 @@ func TestFaultMemoryLimit(t *testing.T) {
 	f.revive("pmdaderived", daemon)
 	f.recovers("all is well", f.sound)
 	assert.Equal(t, before, f.identity("derived.value"))
-	trace := must(os.ReadFile(filepath.Join(filepath.Dir(f.p.LogFile), "derived.log.prev")))(t)
-	assert.Regexp(t, "out of memory|cannot allocate memory", string(trace))
 }
 
 // limit sets a soft limit of a process, in the form of prlimit(1). Root does so as the user of the process, which needs

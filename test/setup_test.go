@@ -17,6 +17,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/await"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi"
@@ -176,11 +177,13 @@ func writeFile(t *testing.T, dir, name, text string) string {
 	return path
 }
 
-// pidOf returns the process of an agent.
-func pidOf(t *testing.T, p *pmcdtest.PMCD, program string) int {
+// pidOf returns the process of an agent. It waits for it: pmcd may be starting it again.
+func pidOf(t *testing.T, p *pmcdtest.PMCD, program string) (pid int) {
 	t.Helper()
-	pid, ok := p.PidOf(program)
-	require.True(t, ok, "%s is not among %v", program, p.Processes())
+	await.Until(t, program+" runs", func() (ok bool) {
+		pid, ok = p.PidOf(program)
+		return ok
+	})
 	return pid
 }
 
