@@ -203,7 +203,7 @@ install: $(if $(filter file,$(origin BINARY)),build) ## install the files where 
 	install -D -m 644 -t $(config_dir)/pmchart integration/pmchart/*
 	@for file in $(tool_files); do install -D -m 644 integration/$$file $(tools_dir)/$$file || exit 1; done
 	install -D -m 644 -t $(share_dir)/pmdaderived/dashboards integration/grafana/*.json
-	sed s/redis/valkey/g integration/grafana/pcp-derived-host-redis.json | \
+	sed 's/redis/valkey/g; s/Redis/Valkey/g' integration/grafana/pcp-derived-host-redis.json | \
 		install -m 644 /dev/stdin $(share_dir)/pmdaderived/dashboards/pcp-derived-host-valkey.json
 	install -D -m 644 integration/completion/pmdaderived.bash $(share_dir)/bash-completion/completions/pmdaderived
 	install -D -m 644 -t $(share_dir)/zsh/vendor-completions integration/completion/_pmdaderived

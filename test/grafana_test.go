@@ -18,12 +18,17 @@ const integrationDir = "../integration"
 type grafanaPanel struct {
 	ID          int
 	Type, Title string
+	Collapsed   bool
+	Panels      []grafanaPanel           // of a row that is collapsed; those of another one follow it
 	GridPos     struct{ X, Y, W, H int } // of a grid that is 24 wide
 	Datasource  struct{ Type, UID string }
 	Targets     []struct{ RefID, Expr, LegendFormat string }
 	FieldConfig struct {
 		Defaults struct {
-			Unit       string
+			Unit     string
+			Mappings []struct {
+				Options map[string]struct{ Text string }
+			}
 			Thresholds struct{ Steps []struct{ Value *float64 } } // the first has no value
 		}
 	}
@@ -37,6 +42,19 @@ type grafanaBoard struct {
 		List []struct{ Name, Type, Query string }
 	}
 	Panels []grafanaPanel
+}
+
+// panels returns all panels of a dashboard, a row before those that are in it.
+func (b *grafanaBoard) panels() []*grafanaPanel {
+	var all []*grafanaPanel
+	for i := range b.Panels {
+		p := &b.Panels[i]
+		all = append(all, p)
+		for j := range p.Panels {
+			all = append(all, &p.Panels[j])
+		}
+	}
+	return all
 }
 
 // grafanaSources is what the queries of each data source of grafana-pcp add to the name of a metric.
@@ -70,8 +88,7 @@ func TestGrafana(t *testing.T) {
 				assert.True(t, variables[used[1]], used[0])
 			}
 
-			for i := range board.Panels {
-				p := &board.Panels[i]
+			for i, p := range board.panels() {
 				assert.Equal(t, i+1, p.ID)
 				if p.Type != "row" {
 					assert.Equal(t, plugin, p.Datasource.Type, p.Title)
@@ -85,19 +102,21 @@ func TestGrafana(t *testing.T) {
 			}
 			if panels[match[1]] == nil {
 				panels[match[1]] = board.Panels
-				testGrafanaPanels(t, board.Panels)
+				testGrafanaPanels(t, board.Panels, make(map[string]bool))
 			}
 			assert.Equal(t, panels[match[1]], board.Panels, "all sources have the same panels")
 		})
 	}
 }
 
-func testGrafanaPanels(t *testing.T, panels []grafanaPanel) {
+func testGrafanaPanels(t *testing.T, panels []grafanaPanel, titles map[string]bool) {
 	t.Helper()
 	taken := make(map[[2]int]bool)
 	for _, p := range panels {
-		assert.Contains(t, []string{"row", "timeseries", "bargauge", "stat"}, p.Type, p.Title)
+		assert.Contains(t, []string{"row", "timeseries", "bargauge", "stat", "state-timeline", "table"}, p.Type, p.Title)
 		assert.NotEmpty(t, p.Title)
+		assert.False(t, titles[p.Title], "%s twice", p.Title)
+		titles[p.Title] = true
 		pos := p.GridPos
 		assert.LessOrEqual(t, pos.X+pos.W, 24, p.Title)
 		require.Positive(t, pos.W*pos.H, p.Title)
@@ -107,6 +126,8 @@ func testGrafanaPanels(t *testing.T, panels []grafanaPanel) {
 			taken[cell] = true
 		}
 		assert.Equal(t, p.Type == "row", len(p.Targets) == 0, p.Title)
+		assert.Equal(t, p.Collapsed, len(p.Panels) > 0, p.Title)
+		testGrafanaPanels(t, p.Panels, titles)
 		for i, step := range p.FieldConfig.Defaults.Thresholds.Steps {
 			if i > 1 {
 				assert.Greater(t, *step.Value, *p.FieldConfig.Defaults.Thresholds.Steps[i-1].Value, p.Title)
@@ -117,6 +138,11 @@ func testGrafanaPanels(t *testing.T, panels []grafanaPanel) {
 		for _, target := range p.Targets {
 			assert.Regexp(t, `^[A-Z]$`, target.RefID)
 			assert.NotEmpty(t, target.LegendFormat, p.Title)
+			if strings.HasPrefix(target.Expr, "derived.host.alarm.") {
+				words := p.FieldConfig.Defaults.Mappings
+				require.Len(t, words, 1, p.Title)
+				assert.Equal(t, [2]string{"ok", "alarm"}, [2]string{words[0].Options["0"].Text, words[0].Options["1"].Text}, p.Title)
+			}
 			assert.False(t, seen[target.RefID] || seen[target.LegendFormat], "%s: %s twice", p.Title, target.LegendFormat)
 			seen[target.RefID], seen[target.LegendFormat] = true, true
 		}

@@ -417,6 +417,7 @@ func requireDashboards(t *testing.T, dir string) {
 		require.NoError(t, os.WriteFile(filepath.Join(source, filepath.Base(file)), text, 0o644))
 		if valkey := strings.ReplaceAll(filepath.Base(file), "redis", "valkey"); valkey != filepath.Base(file) {
 			text = bytes.ReplaceAll(text, []byte("redis"), []byte("valkey"))
+			text = bytes.ReplaceAll(text, []byte("Redis"), []byte("Valkey"))
 			require.NoError(t, os.WriteFile(filepath.Join(source, valkey), text, 0o644))
 		}
 	}

@@ -33,10 +33,13 @@ type dashboard struct {
 	Templating struct {
 		List []struct{ Name, Type, Query string }
 	}
-	Panels []struct {
-		Title   string
-		Targets []struct{ Expr string }
-	}
+	Panels []panel
+}
+
+type panel struct {
+	Title   string
+	Targets []struct{ Expr string }
+	Panels  []panel // of a row that is collapsed
 }
 
 // dashboardFiles reads the dashboards of some data sources of grafana-pcp.
@@ -58,12 +61,17 @@ func dashboardFiles(t *testing.T, sources ...string) []dashboard {
 	return found
 }
 
-// queries returns the queries of the panels, with the panels' titles, but for metrics that a site may define.
+// queries returns the queries of the panels, with the panels' titles, but for metrics that a site may define, and those of
+// processes, which are not for users that pmcd does not know, such as pmproxy's.
 func (d dashboard) queries() map[string]string {
 	found := make(map[string]string)
-	for _, panel := range d.Panels {
+	panels := d.Panels
+	for _, row := range d.Panels {
+		panels = append(panels, row.Panels...)
+	}
+	for _, panel := range panels {
 		for _, target := range panel.Targets {
-			if !strings.HasPrefix(target.Expr, "derived.site.") {
+			if !strings.HasPrefix(target.Expr, "derived.site.") && !strings.HasPrefix(target.Expr, "derived.host.top.") {
 				found[target.Expr] = panel.Title
 			}
 		}
