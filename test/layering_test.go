@@ -137,7 +137,7 @@ var layers = map[string]layer{
 		ours: "config derived derived/syntax internal/agent internal/freshness internal/identity internal/operand internal/served " +
 			"internal/collector internal/commandline internal/definitions internal/lint internal/plural internal/printable internal/replay internal/session " +
 			"internal/timewindow internal/unittest internal/window pdu",
-		modules: parsing, never: "os/exec net net/http log log/slog",
+		modules: parsing + " " + unixCalls, never: "os/exec net net/http log log/slog",
 	},
 	"cmd/pmdaderived": {
 		ours: "config internal/agent internal/agent/mmv internal/served internal/command internal/commandline internal/definitions " +

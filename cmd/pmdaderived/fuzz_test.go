@@ -24,7 +24,7 @@ func FuzzCommandLine(f *testing.F) {
 		require.NotNil(t, o)
 		if err != nil {
 			require.NotEmpty(t, err.Error())
-			require.NoError(t, o.usage(io.Discard))
+			require.NoError(t, o.usage(io.Discard, 80))
 			return
 		}
 		require.GreaterOrEqual(t, int64(o.agent.Interval), int64(0))

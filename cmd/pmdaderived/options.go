@@ -77,7 +77,7 @@ func parseOptions(args []string, conf config.PCPConf, getenv func(string) string
 // define adds the daemon's own options, and describes options of every agent that mean something else here.
 func (o *options) define() {
 	f := o.flags
-	f.Lookup("debug").Usage = "log every PDU, whatever `SPEC` says"
+	f.Lookup("debug").Usage = "log every message from and to pmcd; any `SPEC` does the same"
 	f.Lookup("helptext").Usage = "accepted and ignored: help texts are not in a `FILE` but part of the definitions"
 	f.FuncP("config", "c", "read definitions from the files and directories in `PATHS`, separated by colons",
 		commandline.PathList(&o.paths))
@@ -94,20 +94,20 @@ func (o *options) define() {
 	f.BoolVarP(&o.version, "version", "V", false, "print the version")
 }
 
-func (o *options) usage(w io.Writer) error {
+func (o *options) usage(w io.Writer, columns int) error {
 	call := fmt.Sprintf("%s [options]\n       %[1]s COMMAND [options] [operands]\n\nSub-commands (%[1]s help COMMAND "+
 		"shows its options):\n", commandline.Name)
 	for _, c := range command.SubCommands() {
 		call += fmt.Sprintf("  %-22s%s\n", c.Name+" "+c.Operands, c.Help)
 	}
-	return commandline.Usage(w, o.flags, call+"\nWithout a sub-command the program is the agent. pmcd starts it with "+
+	return commandline.Usage(w, columns, o.flags, call+"\nWithout a sub-command the program is the agent. pmcd starts it with "+
 		"these options.\n", "eval 'rate(disk.all.total)'")
 }
 
 // printProgramUsage writes the usage text, which does not depend on the host.
-func printProgramUsage(w io.Writer) error {
+func printProgramUsage(w io.Writer, columns int) error {
 	o, _ := parseOptions(nil, config.PCPConf{}, func(string) string { return "" })
-	return o.usage(w)
+	return o.usage(w, columns)
 }
 
 func (o *options) setProtected(arg string) error {

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -121,6 +122,33 @@ func TestUsage(t *testing.T) {
 	}
 	want := readFile(t, golden)
 	assert.Equal(t, string(want), stdout.String())
+}
+
+// Help fits the width of a terminal without losing words, and has the options for archives behind the others.
+func TestUsageWidth(t *testing.T) {
+	for _, c := range append(command.SubCommands(), command.SubCommand{}) {
+		t.Run(c.Name, func(t *testing.T) {
+			help := func(columns string) string {
+				var stdout, stderr bytes.Buffer
+				run(t.Context(), append(strings.Fields(c.Name), "--help"), environment("COLUMNS", columns), nil, &stdout, &stderr)
+				return stdout.String()
+			}
+			whole := help("1000")
+			assert.Equal(t, help("80"), help(""))
+			for _, columns := range []int{60, 80, 100} {
+				text := help(strconv.Itoa(columns))
+				for line := range strings.Lines(text) {
+					assert.LessOrEqual(t, len(line), columns+1, line)
+				}
+				assert.Equal(t, strings.Fields(whole), strings.Fields(text))
+			}
+			if general, archives, found := strings.Cut(whole, "\nOptions for archives:\n"); found {
+				assert.Contains(t, archives, "--archive=")
+				assert.NotContains(t, general, "--archive=")
+				assert.NotContains(t, archives, "--help")
+			}
+		})
+	}
 }
 
 func TestVersion(t *testing.T) {

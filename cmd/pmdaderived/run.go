@@ -39,7 +39,7 @@ func run(
 	o, err := parseOptions(args, conf, getenv)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
-		if err := o.usage(stdout); err != nil {
+		if err := o.usage(stdout, command.Columns(stdout, getenv)); err != nil {
 			return commandline.ExitFailure
 		}
 		return commandline.ExitOK

@@ -61,6 +61,7 @@ func (r *run) pmcdOption() {
 func (r *run) archiveOption() {
 	r.flags.StringArrayVarP(&r.archive.Paths, "archive", "a", nil,
 		"ask the archives in `FILES`, several or those of a folder, instead of a pmcd")
+	commandline.ForArchives(r.flags, "archive")
 }
 
 // timeOptions adds -a and the options that select a part of an archive. They need -a, unless a pmcd can follow them.
@@ -84,6 +85,7 @@ func (r *run) timeOptions() {
 			r.archive.HostZone, err = strconv.ParseBool(arg)
 			return err
 		})
+	commandline.ForArchives(r.flags, "start", "finish", "align", "origin", "hostzone")
 }
 
 // intervalOption adds -t, the time between samples.

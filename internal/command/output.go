@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
 )
 
 // output is where a command prints to people. It replaces control characters, because names of files, titles of tests
@@ -51,6 +54,19 @@ func (o *output) isTerminal() bool {
 	}
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// Columns returns how many columns a text on w has: those of the terminal, elsewhere $COLUMNS, or 80.
+func Columns(w io.Writer, getenv func(string) string) int {
+	if f, ok := w.(*os.File); ok {
+		if size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 0 {
+			return int(size.Col)
+		}
+	}
+	if n, err := strconv.Atoi(getenv("COLUMNS")); err == nil && n > 0 {
+		return n
+	}
+	return 80
 }
 
 // progress shows at a terminal how far a run is: mostly how much of an archive has been read, if that takes long.

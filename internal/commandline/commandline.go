@@ -56,16 +56,34 @@ func names(f *pflag.Flag) string {
 	return "-" + f.Shorthand + ", --" + f.Name
 }
 
-// helpColumn is the column in which the usage text explains an option, as in PCP's own programs.
-const helpColumn = 24
+// forArchives is the annotation of options about archives.
+const forArchives = "for archives"
 
-// Usage writes a usage text. call says how the command is called, example has the arguments of an example.
-func Usage(w io.Writer, flags *pflag.FlagSet, call, example string) error {
-	var b strings.Builder
-	b.WriteString("Usage: " + call + "\nOptions:\n")
+// ForArchives says that options are about archives: the usage text has them behind the others.
+func ForArchives(flags *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		_ = flags.SetAnnotation(name, forArchives, nil) // fails only without such an option
+	}
+}
+
+const (
+	// helpColumn is the column in which the usage text explains an option, as in PCP's own programs.
+	helpColumn = 24
+	// leastColumns is the least width of a usage text: each word fits behind helpColumn.
+	leastColumns = 60
+)
+
+// Usage writes a usage text whose lines have so many columns at most. call says how the command is called, example has
+// the arguments of an example.
+func Usage(w io.Writer, columns int, flags *pflag.FlagSet, call, example string) error {
+	var general, archives strings.Builder
 	flags.VisitAll(func(f *pflag.Flag) {
 		if f.Hidden {
 			return
+		}
+		b := &general
+		if _, ok := f.Annotations[forArchives]; ok {
+			b = &archives
 		}
 		arg, help := pflag.UnquoteUsage(f)
 		head := "  "
@@ -81,12 +99,37 @@ func Usage(w io.Writer, flags *pflag.FlagSet, call, example string) error {
 			head += "=" + arg
 		}
 		if len(head) > helpColumn-2 {
-			fmt.Fprintln(&b, head)
+			fmt.Fprintln(b, head)
 			head = ""
 		}
-		fmt.Fprintf(&b, "%-*s%s\n", helpColumn, head, help)
+		fmt.Fprintf(b, "%-*s%s\n", helpColumn, head, help)
 	})
-	fmt.Fprintf(&b, "\nExample: %s %s\nThe language of definitions: man 5 %[1]s\n", Name, example)
-	_, err := io.WriteString(w, b.String())
+	text := "Usage: " + call + "\nOptions:\n" + general.String()
+	if archives.Len() > 0 {
+		text += "\nOptions for archives:\n" + archives.String()
+	}
+	text += fmt.Sprintf("\nExample: %s %s\nThe language of definitions: man 5 %[1]s\n", Name, example)
+	_, err := io.WriteString(w, wrap(text, max(columns, leastColumns)))
 	return err
+}
+
+// wrap breaks lines between words where they are longer than columns. The rest of an indented line is in helpColumn.
+func wrap(text string, columns int) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		indent := ""
+		if line[0] == ' ' {
+			indent = strings.Repeat(" ", helpColumn)
+		}
+		for len(line) > columns+len("\n") {
+			end := strings.LastIndexByte(line[:columns+1], ' ')
+			if end <= len(indent) { // one word
+				break
+			}
+			b.WriteString(strings.TrimRight(line[:end], " ") + "\n")
+			line = indent + line[end+1:]
+		}
+		b.WriteString(line)
+	}
+	return b.String()
 }
