@@ -66,7 +66,7 @@ demo: pcp-demo build bin/private-pmcd ## show the agent live, on a private pmcd
 	@BINARY=bin/pmdaderived scripts/demo
 
 .PHONY: test
-test: go ## run all tests (installs what is missing: PCP, groff, mandoc, a Redis server)
+test: go ## run all tests (installs what is missing: PCP, groff, mandoc, zsh, a Redis server)
 	@scripts/install-pcp -test
 	$(strip $(GO) test -tags pcp $(RACE) $(TIMEOUT) $(GOTESTFLAGS)) -skip '^Test(Install|Fleet|Soak)' ./...
 	@GO='$(GO)' scripts/check-install $(GOTESTFLAGS)

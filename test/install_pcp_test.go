@@ -54,7 +54,7 @@ func TestInstallPCP(t *testing.T) {
 	assert.NoFileExists(t, called)
 
 	for states, want := range map[string]string{
-		"pcp) echo installed ;; mandoc) echo config-files ;; *) exit 1 ;;":             " groff-base mandoc",
+		"pcp) echo installed ;; mandoc) echo config-files ;; *) exit 1 ;;":             " groff-base mandoc zsh",
 		"pcp) echo half-configured ;; mandoc) echo installed ;; *) echo installed ;; ": " pcp",
 	} {
 		script := "#!/bin/sh\nfor package; do :; done\ncase $package in " + states + " esac\n"

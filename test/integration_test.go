@@ -53,6 +53,7 @@ func TestIntegration(t *testing.T) {
 	t.Run("pcp-dstat", func(t *testing.T) { testDstat(t, p) })
 	t.Run("pmieconf and pmie", func(t *testing.T) { testPmieconf(t, p, work) })
 	t.Run("bash completion", func(t *testing.T) { testBashCompletion(t, p, program) })
+	t.Run("zsh completion", func(t *testing.T) { testZshCompletion(t, p, program) })
 	t.Run("every metric exists", func(t *testing.T) {
 		out := printed(t, p, "pminfo", "derived", "mmv.pmdaderived")
 		served := strings.Fields(out)
@@ -323,36 +324,16 @@ func testBashCompletion(t *testing.T, p *pmcdtest.PMCD, program string) {
 		require.NoError(t, err, "%v", words)
 		return strings.Fields(string(out))
 	}
-	usage := func(command ...string) string {
-		t.Helper()
-		out := combined(t, exec.Command(program, append(command, "--help")...))
-		return string(out)
-	}
-	options := func(usage string) []string {
-		var names []string
-		for _, match := range regexp.MustCompile(`(?m)^  (?:(-\w)(?: [A-Z]+)?, |-\?, )?(--[a-z-]+=?)`).FindAllStringSubmatch(usage, -1) {
-			if match[1] != "" {
-				names = append(names, match[1])
-			}
-			names = append(names, match[2])
-		}
-		return names
-	}
-
-	top := usage()
-	var commands []string
-	_, list, _ := strings.Cut(top, "\nSub-commands")
-	for _, match := range regexp.MustCompile(`(?m)^  ([a-z]+) `).FindAllStringSubmatch(list, -1) {
-		commands = append(commands, match[1])
-	}
+	commands := subCommands(t, program)
 	require.Contains(t, commands, "check")
 	assert.ElementsMatch(t, commands, complete(program, ""))
-	require.Contains(t, options(top), "--interval=")
-	assert.ElementsMatch(t, options(top), complete(program, "-"))
+	top := optionsOf(t, program)
+	require.Contains(t, top, "--interval=")
+	assert.ElementsMatch(t, top, complete(program, "-"))
 	for _, command := range commands {
 		offered := complete(program, command, "-")
 		require.Contains(t, offered, "--help")
-		assert.ElementsMatch(t, options(usage(command)), offered, command)
+		assert.ElementsMatch(t, optionsOf(t, program, command), offered, command)
 	}
 
 	assert.Equal(t, []string{"--log=", "--log-level="}, complete(program, "--log"))
@@ -363,5 +344,78 @@ func testBashCompletion(t *testing.T, p *pmcdtest.PMCD, program string) {
 	assert.Equal(t, []string{"../examples:" + confDir + "/host-cpu.conf"},
 		complete(program, "-c", "../examples:"+confDir+"/host-cpu.c"))
 	assert.Equal(t, []string{"kernel.all.load"}, complete(program, "explain", "kernel.all.lo"))
+	assert.Equal(t, []string{"host.cpu.busy"}, complete(program, "eval", "host.cpu.busy"))
+	assert.Equal(t, []string{"derived.host.cpu.busy"}, complete(program, "eval", "derived.host.cpu.busy"))
+	assert.Equal(t, []string{"zero-divisor"}, complete(program, "check", "--werror", "=", "zero"))
+	assert.Equal(t, []string{"unread,zero-divisor"}, complete(program, "check", "--ignore", "=", "unread,zero"))
 	assert.ElementsMatch(t, commands, complete(program, "help", ""))
+}
+
+// subCommands returns the names of the sub-commands that --help lists.
+func subCommands(t *testing.T, program string) (commands []string) {
+	t.Helper()
+	_, list, _ := strings.Cut(string(combined(t, exec.Command(program, "--help"))), "\nSub-commands")
+	for _, match := range regexp.MustCompile(`(?m)^  ([a-z]+) `).FindAllStringSubmatch(list, -1) {
+		commands = append(commands, match[1])
+	}
+	return commands
+}
+
+// optionsOf returns the options that --help lists, with = if one needs a value.
+func optionsOf(t *testing.T, program string, command ...string) (names []string) {
+	t.Helper()
+	usage := string(combined(t, exec.Command(program, append(command, "--help")...)))
+	for _, match := range regexp.MustCompile(`(?m)^  (?:(-\w)(?: [A-Z]+)?, |-\?, )?(--[a-z-]+=?)`).FindAllStringSubmatch(usage, -1) {
+		if match[1] != "" {
+			names = append(names, match[1])
+		}
+		names = append(names, match[2])
+	}
+	return names
+}
+
+// testZshCompletion compares what the completion gives to functions of zsh with --help.
+func testZshCompletion(t *testing.T, p *pmcdtest.PMCD, program string) {
+	complete := func(words ...string) []string {
+		t.Helper()
+		cmd := p.Command(t.Context(), "zsh", append([]string{"-f", "-c", `
+			_arguments() {
+				print -rl -- "$@"
+				for spec; do [[ $spec != *:_pmdaderived_* ]] || ${spec##*:}; done
+			}
+			_describe() { print -rl -- ${(P)2} }
+			_values() { print -rl -- "$@" }
+			compadd() { print -rl -- "$@" }
+			words=("$@") CURRENT=$#
+			. $0/completion/_pmdaderived
+			`, integrationDir}, words...)...)
+		out, err := cmd.Output()
+		require.NoError(t, err, "%v", words)
+		return strings.Split(strings.TrimSpace(string(out)), "\n")
+	}
+	for _, words := range [][]string{{program, ""}, {program, "che"}, {program, "help", ""}} {
+		var offered []string
+		for _, line := range complete(words...) {
+			name, help, _ := strings.Cut(line, ":")
+			assert.NotEmpty(t, help)
+			offered = append(offered, name)
+		}
+		assert.ElementsMatch(t, subCommands(t, program), offered, "%v", words)
+	}
+	spec := regexp.MustCompile(`^(-[^[+]*?)[-+]*\[(.+)\]`)
+	for _, command := range append(subCommands(t, program), "") {
+		var offered []string
+		for _, line := range complete(append([]string{program}, append(strings.Fields(command), "-")...)...) {
+			if match := spec.FindStringSubmatch(line); match != nil {
+				offered = append(offered, match[1])
+			}
+		}
+		want := optionsOf(t, program, strings.Fields(command)...)
+		if i := slices.Index(want, "--werror"); i >= 0 {
+			want[i] = "--werror=" // zsh shows that it may have a value
+		}
+		assert.ElementsMatch(t, want, offered, command)
+	}
+	assert.Subset(t, complete(program, "check", "-"), []string{"absent-instance", "zero-divisor"})
+	assert.Subset(t, complete(program, "eval", "-"), []string{"kernel.all.load", "derived.host.cpu.busy", "host.cpu.busy"})
 }

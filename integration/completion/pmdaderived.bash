@@ -43,6 +43,13 @@ _pmdaderived() {
 	'eval -o' | 'eval --output') words='text csv json' ;;
 	*' --log-level') words='error warn info debug' ;;
 	*' --mmv') words='pmdaderived off' ;;
+	'check --ignore' | 'check --werror') # codes, separated by commas; the message about a wrong one has all
+		words=$("$program" check --ignore= 2>&1 | sed -n 's/.*the codes are //p')
+		local before=
+		[[ $cur == *,* ]] && before=${cur%,*},
+		COMPREPLY=($(compgen -P "$before" -W "${words//,/}" -- "${cur#"$before"}"))
+		return
+		;;
 	*' -U' | *' --username') COMPREPLY=($(compgen -u -- "$cur")) && return ;;
 	?*' -h' | *' --host' | *' --pmcd') COMPREPLY=($(compgen -A hostname -- "$cur")) && return ;;
 	*' -c' | *' --config' | *' --state' | *' -l' | *' --log' | *' -h' | *' --helptext' | *' -o' | *' --output' | *' --junit' | *' -a' | *' --archive' | *' --identities')
@@ -71,7 +78,9 @@ _pmdaderived() {
 	fi
 	case $command in
 	help) COMPREPLY=($(compgen -W "$(_pmdaderived_commands "$program")" -- "$cur")) ;;
-	explain | eval) COMPREPLY=($(compgen -W "$(pminfo 2>/dev/null)" -- "$cur")) ;;
+	explain | eval) # definitions also without derived.
+		COMPREPLY=($(compgen -W "$(pminfo 2>/dev/null | sed -n 'p; s/^derived\.//p')" -- "$cur"))
+		;;
 	?*) compopt -o filenames && COMPREPLY=($(compgen -f -- "$cur")) ;;
 	esac
 }
