@@ -65,7 +65,7 @@ func (p Program) Run(ctx context.Context, args []string) (status int, known bool
 		r := &run{
 			SubCommand: c, program: p, stdout: &output{w: p.Stdout}, stderr: &output{w: p.Stderr}, conf: conf, confErr: err,
 			options: options{flags: commandline.NewFlags(), pmcd: commandline.PMCD(conf, p.Getenv), pause: defaultPause},
-			damage:  map[string]bool{}, columns: Columns(p.Stdout, p.Getenv),
+			damage:  map[string]bool{}, width: Columns(p.Stdout, p.Getenv),
 		}
 		defer func() {
 			if r.collector != nil {
@@ -89,7 +89,7 @@ func (r *run) help(ctx context.Context, args []string) int {
 	case done:
 		return exit
 	case len(args) == 0:
-		_ = r.program.Usage(r.stdout, r.columns) // r.stdout remembers the error
+		_ = r.program.Usage(r.stdout, r.width) // r.stdout remembers the error
 		return commandline.ExitOK
 	case len(args) > 1:
 		return r.usageError(fmt.Errorf("unexpected argument %q", args[1]))

@@ -11,7 +11,7 @@
 //	    │   └─► session.New
 //	    ├─► takeSamples     of a pmcd; of an archive: playSamples             sampling.go
 //	    └─► printer         prints each sample as pminfo does, or as JSON     printer.go, value.go
-//	                        as a row of text or CSV                           table.go
+//	                        as a table, or as CSV                             table.go
 //
 //	output of              is
 //	check      findings     problems of files, each with a severity           problems.go, severity.go, check.go

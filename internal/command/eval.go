@@ -27,7 +27,7 @@ func (r *run) eval(ctx context.Context, args []string) int {
 	r.flags.FuncP("samples", "s", "print `NUM` samples; 0: until interrupted; default: 1, with -a all",
 		samplesOption(&limit, 0, ""))
 	r.intervalOption("`TIME` between samples; default: 1s, with -a the interval of the records")
-	r.flags.FuncP("output", "o", "print a line for each sample, in this `FORM`: text, csv or json",
+	r.flags.FuncP("output", "o", "print each sample in this `FORM`: text, csv or json",
 		commandline.Choice(func(word string) { form = word }, formText, formCSV, formJSON))
 	if exit, done := r.bindSubjects(ctx, args); done {
 		return exit
@@ -72,8 +72,8 @@ func samplesOption(n *int, least uint64, hint string) func(arg string) error {
 	}
 }
 
-// printLive prints samples of a pmcd once the history is complete: one as pminfo does, several, or those of a form, a
-// line each. limit is their number: 0 for all until the program is interrupted, and 1 if it is not given.
+// printLive prints samples of a pmcd once the history is complete: one as pminfo does, several, or those of a form, in
+// lines. limit is their number: 0 for all until the program is interrupted, and 1 if it is not given.
 func (p *printer) printLive(ctx context.Context, limit int, form string) error {
 	if limit < 0 {
 		limit = 1
@@ -94,7 +94,7 @@ func (p *printer) printLive(ctx context.Context, limit int, form string) error {
 	return p.takeSamples(ctx, p.session.History(), limit, printSample)
 }
 
-// printArchive prints samples of an archive, a line each, at most so many if limit is positive.
+// printArchive prints samples of an archive in lines, at most so many if limit is positive.
 func (p *printer) printArchive(ctx context.Context, limit int, form string) error {
 	p.zone = p.collector.Archive.Zone
 	o, progress := p.playerOptions()

@@ -64,15 +64,19 @@ func TestEvalSamples(t *testing.T) {
 	start := s.collector.Time.UTC()
 	for _, row := range []struct{ name, options, want string }{
 		{"rows", "-s 2", `
-                         rate(disk.dev.total)  rate(disk.dev.total)   hinv.ncpu
-                                          sda                   sdb
-TIME2                    10                    20           2
-TIME3                    10                    20           2
+                         rate(disk.dev.total)   hinv.ncpu  instance
+TIME2                                 2
+TIME2                    10              sda
+TIME2                    20              sdb
+TIME3                                 2
+TIME3                    10              sda
+TIME3                    20              sdb
 `},
 		{"one row", "-o text", `
-                         rate(disk.dev.total)  rate(disk.dev.total)   hinv.ncpu
-                                          sda                   sdb
-TIME2                    10                    20           2
+                         rate(disk.dev.total)   hinv.ncpu  instance
+TIME2                                 2
+TIME2                    10              sda
+TIME2                    20              sdb
 `},
 		{"csv", "-s 2 -o csv", `
 Time,rate(disk.dev.total)-sda,rate(disk.dev.total)-sdb,hinv.ncpu
@@ -112,8 +116,8 @@ func TestEvalInAZone(t *testing.T) {
 func TestEvalOfNewInstances(t *testing.T) {
 	for form, want := range map[string]string{
 		"csv": "^Time,proc.memory.rss-000001 /sbin/init\n[^,]*,4096\n[^,]*,4096\n$",
-		"text": `^ +proc.memory.rss\n +000001 /sbin/init\n.* 4096\n\n` +
-			` +proc.memory.rss +proc.memory.rss\n +000001 /sbin/init .* -A\n.* 4096 +1024\n$`,
+		"text": `^ +proc.memory.rss  instance\n.* 4096  000001 /sbin/init\n` +
+			`.* 4096  000001 /sbin/init\n.* 1024  000812 .* -A\n$`,
 		"json": `^.*\n{.*"000812 /usr/libexec/pcp/bin/pmcd -A":1024}}}\n$`,
 	} {
 		t.Run(form, func(t *testing.T) {
@@ -142,7 +146,7 @@ func TestEvalOfNewInstances(t *testing.T) {
 	}
 }
 
-// A column keeps the name of an instance that has gone.
+// A table keeps its columns when other instances come, as those of topk_inst() do.
 func TestEvalOfInstancesThatGo(t *testing.T) {
 	s := newSite(t)
 	c := s.collector
@@ -159,7 +163,22 @@ func TestEvalOfInstancesThatGo(t *testing.T) {
 		c.InDoms[m.Desc.InDom] = processes
 	}
 	out := s.succeeds("eval", "-s", "2", "-t", "1ms", "proc.memory.rss")
-	assert.Regexp(t, `\n +000001 /sbin/init +000812 .* -A\n.* N/A +1024\n$`, out)
+	assert.Regexp(t, `^ +proc.memory.rss  instance\n.{23} {13}4096  000001 /sbin/init\n.{23} {13}1024  000812 .* -A\n$`, out)
+}
+
+// Names that make a table wider than the terminal are above it. Columns have room for the first values.
+func TestEvalOfLongNames(t *testing.T) {
+	s := newSite(t)
+	names := []string{"abs(hinv.ncpu) + abs(hinv.ncpu)", "sum(kernel.all.load)/7", "sample.big"}
+	out := s.succeeds(append(strings.Fields("eval -o text"), names...)...)
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	require.Len(t, lines, 6, out)
+	for i, name := range names {
+		assert.Equal(t, fmt.Sprintf("%d: %s", i+1, name), lines[i])
+	}
+	assert.Regexp(t, `^ {34}1 {11}2 {21}3$`, lines[4])
+	assert.Regexp(t, `18446744073709551615$`, lines[5])
+	assert.Len(t, lines[5], len(lines[4]))
 }
 
 // A row has no place for an error. It is told once.

@@ -29,11 +29,13 @@ func TestNamesThatMove(t *testing.T) {
 	require.NoError(t, w.Close())
 	s := newSite(t)
 	for form, want := range map[string]string{
-		"text": `                         disk.dev.read  disk.dev.read
-                                   sda            sdb
-2026-11-24 02:00:00.000             10             20
-2026-11-24 02:01:00.000             11             21
-2026-11-24 02:02:00.000             22             12
+		"text": `                         disk.dev.read  instance
+2026-11-24 02:00:00.000             10  sda
+2026-11-24 02:00:00.000             20  sdb
+2026-11-24 02:01:00.000             11  sda
+2026-11-24 02:01:00.000             21  sdb
+2026-11-24 02:02:00.000             12  sdb
+2026-11-24 02:02:00.000             22  sda
 `,
 		"csv": `Time,disk.dev.read-sda,disk.dev.read-sdb
 2026-11-24 02:00:00.000,10,20

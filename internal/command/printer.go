@@ -15,7 +15,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// printer is the output of eval: samples of the metrics, each as pminfo prints it, or as a line in a form.
+// printer is the output of eval: samples of the metrics, each as pminfo prints it, or as lines in a form.
 type printer struct {
 	*run
 	metrics   []*printedMetric
@@ -24,10 +24,11 @@ type printer struct {
 	zone      *time.Location    // of the times that are printed
 	failed    bool              // there was an error
 
-	// A table has a column for each instance.
+	widths []int // of the columns of a table, one for each metric; nil: it has no head yet
+
+	// CSV has a column for each instance.
 	columns     []column
 	indexes     map[column]int // in columns
-	widths      []int          // nil: the next line needs a head
 	headPrinted bool
 	leftOut     bool // instances without a column have been reported
 }
@@ -49,7 +50,7 @@ func (p *printer) value(m *printedMetric) *derived.Vector {
 	return v
 }
 
-// lineIn returns the function that prints the newest sample as a line in a form.
+// lineIn returns the function that prints the newest sample in a form.
 func (p *printer) lineIn(form string) func(t time.Time) error {
 	return map[string]func(time.Time) error{"": p.text, formText: p.text, formCSV: p.csv, formJSON: p.json}[form]
 }

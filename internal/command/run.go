@@ -32,7 +32,7 @@ type run struct {
 	SubCommand
 	program        Program
 	stdout, stderr *output // those of program, without control characters
-	columns        int     // width of stdout
+	width          int     // of stdout, in columns
 	conf           config.PCPConf
 	confErr        error // about the file of conf; only commands that contact pmcd need it
 
@@ -53,7 +53,7 @@ func (r *run) parse(args []string) (rest []string, exit int, done bool) {
 	if errors.Is(err, pflag.ErrHelp) {
 		call := strings.TrimSpace(commandline.Name + " " + r.Name + " [options] " + r.Operands)
 		// r.stdout remembers the error
-		_ = commandline.Usage(r.stdout, r.columns, r.flags, call+"\n\n"+strings.ToUpper(r.Help[:1])+r.Help[1:]+".\n",
+		_ = commandline.Usage(r.stdout, r.width, r.flags, call+"\n\n"+strings.ToUpper(r.Help[:1])+r.Help[1:]+".\n",
 			r.Example)
 		return nil, commandline.ExitOK, true
 	}

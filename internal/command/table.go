@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -17,13 +18,13 @@ import (
 // absent is printed for a missing value, as pmrep does.
 const absent = "N/A"
 
-// column is an instance of a metric in a table. Its number may change, and be another instance's later.
+// column is an instance of a metric. Its number may change, and be another instance's later.
 type column struct {
 	metric   int    // index of the printed metric
 	instance string // its name; "": of a singular metric, or of one without values so far
 }
 
-// addColumns adds columns for the instances of the newest sample.
+// addColumns adds columns of CSV for the instances of the newest sample.
 func (p *printer) addColumns(time.Time) error {
 	p.eachValue(func(c column, _ *derived.Vector, _ int) { p.addColumn(c) })
 	return nil
@@ -38,14 +39,9 @@ func (p *printer) addColumn(c column) {
 	for k > 0 && p.columns[k-1].metric > c.metric {
 		k--
 	}
-	p.setColumns(slices.Insert(p.columns, k, c), k)
-}
-
-// setColumns sets the columns, which differ from the present ones from an index on.
-func (p *printer) setColumns(columns []column, from int) {
-	p.columns, p.widths = columns, nil
-	for i := from; i < len(columns); i++ {
-		p.indexes[columns[i]] = i
+	p.columns = slices.Insert(p.columns, k, c)
+	for i := k; i < len(p.columns); i++ {
+		p.indexes[p.columns[i]] = i
 	}
 }
 
@@ -58,68 +54,84 @@ func (p *printer) addPlaceholders() {
 	}
 }
 
-// dropPlaceholders removes the placeholder of a metric once the metric has instances.
-func (p *printer) dropPlaceholders() {
-	kept := slices.DeleteFunc(slices.Clone(p.columns), func(c column) bool {
-		m := p.metrics[c.metric]
-		return c.instance == "" && m.hadValues && m.metric.Desc.InDom != pdu.NoInDom
-	})
-	if len(kept) < len(p.columns) {
-		clear(p.indexes)
-		p.setColumns(kept, 0)
-	}
+// tableRow is a row of a table: the values of an instance, or those of the singular metrics.
+type tableRow struct {
+	instance string
+	cells    []string // by metric; "": it has no such instance
 }
 
-// text prints a sample as columns. It prints a head first if the columns are new.
+// text prints a sample as a table with a column for each metric, which stays where it is whatever instances come and
+// go. Singular values have the first row; so have metrics without values.
 func (p *printer) text(t time.Time) error {
-	cells := map[column]string{}
+	rows := []*tableRow{{cells: make([]string, len(p.metrics))}}
+	byInstance := map[string]*tableRow{"": rows[0]}
+	empty := make([]bool, len(p.metrics))
+	for k := range empty {
+		empty[k] = true
+	}
 	p.eachValue(func(c column, v *derived.Vector, i int) {
-		p.addColumn(c)
-		cells[c] = cellText(v, i)
-	})
-	p.addPlaceholders()
-	p.dropPlaceholders()
-	if p.widths == nil {
-		p.textHead()
-	}
-	var line strings.Builder
-	line.WriteString(t.In(p.zone).Format(collector.TimeLayout))
-	for i, c := range p.columns {
-		cell, ok := cells[c]
-		if !ok {
-			cell = absent
+		row := byInstance[c.instance]
+		if row == nil {
+			row = &tableRow{printable.Line(c.instance), make([]string, len(p.metrics))}
+			rows, byInstance[c.instance] = append(rows, row), row
 		}
-		fmt.Fprintf(&line, "  %*s", p.widths[i], cell)
+		row.cells[c.metric], empty[c.metric] = cellText(v, i), false
+	})
+	for k, none := range empty {
+		if none {
+			rows[0].cells[k] = absent
+		}
 	}
-	fmt.Fprintln(p.stdout, line.String())
+	if strings.Join(rows[0].cells, "") == "" {
+		rows = rows[1:]
+	}
+	if p.widths == nil {
+		p.textHead(rows)
+	}
+	at := t.In(p.zone).Format(collector.TimeLayout)
+	for _, row := range rows {
+		p.textLine(at, row)
+	}
 	return nil
 }
 
-// textHead prints the names of the columns: metrics, and below them instances, unless all metrics are singular.
-func (p *printer) textHead() {
-	const least = 10 // most numbers fit, so that columns rarely shift
-	p.widths = make([]int, len(p.columns))
-	names, instances := make([]string, len(p.columns)), make([]string, len(p.columns))
-	for i, c := range p.columns {
-		names[i], instances[i] = printable.Line(p.metrics[c.metric].name), printable.Line(c.instance)
-		p.widths[i] = max(least, utf8.RuneCountInString(names[i]), utf8.RuneCountInString(instances[i]))
-	}
-	line := func(cells []string) {
-		var b strings.Builder
-		b.WriteString(strings.Repeat(" ", len(collector.TimeLayout)))
-		for i, cell := range cells {
-			b.WriteString("  " + strings.Repeat(" ", p.widths[i]-utf8.RuneCountInString(cell)) + cell)
+// textHead prints the names of the metrics above their columns. Names that do not fit are above the table. It makes the
+// columns as wide as the first values.
+func (p *printer) textHead(rows []*tableRow) {
+	const least = 10 // most numbers fit
+	head := &tableRow{cells: make([]string, len(p.metrics))}
+	width := len(collector.TimeLayout)
+	for k, m := range p.metrics {
+		head.cells[k] = printable.Line(m.name)
+		width += len("  ") + max(least, utf8.RuneCountInString(head.cells[k]))
+		if m.metric.Desc.InDom != pdu.NoInDom {
+			head.instance = "instance"
 		}
-		fmt.Fprintln(p.stdout, strings.TrimRight(b.String(), " "))
 	}
-	if p.headPrinted {
+	if width+len("  "+head.instance) > p.width {
+		for k, name := range head.cells {
+			head.cells[k] = strconv.Itoa(k + 1)
+			fmt.Fprintf(p.stdout, "%d: %s\n", k+1, name)
+		}
 		fmt.Fprintln(p.stdout)
 	}
-	p.headPrinted = true
-	line(names)
-	if strings.Join(instances, "") != "" {
-		line(instances)
+	p.widths = make([]int, len(p.metrics))
+	for k := range p.widths {
+		p.widths[k] = least
+		for _, row := range append(rows, head) {
+			p.widths[k] = max(p.widths[k], utf8.RuneCountInString(row.cells[k]))
+		}
 	}
+	p.textLine("", head)
+}
+
+// textLine prints a row of the table.
+func (p *printer) textLine(at string, row *tableRow) {
+	line := fmt.Sprintf("%*s", len(collector.TimeLayout), at)
+	for k, cell := range row.cells {
+		line += "  " + strings.Repeat(" ", max(0, p.widths[k]-utf8.RuneCountInString(cell))) + cell
+	}
+	fmt.Fprintln(p.stdout, strings.TrimRight(line+"  "+row.instance, " "))
 }
 
 // csv prints a sample. The columns are those of the first sample, unless they are known, as with pmrep: programs that
