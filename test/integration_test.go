@@ -180,6 +180,7 @@ func testPmrep(t *testing.T, p *pmcdtest.PMCD) {
 	text := must(os.ReadFile(file))(t)
 	sets := regexp.MustCompile(`(?m)^\[(\S+)\]$`).FindAllStringSubmatch(string(text), -1)
 	require.Len(t, sets, 6)
+	labels := regexp.MustCompile(`(?m)^derived\.\S+ = ([^,\n]+)`)
 	value := regexp.MustCompile(`^[0-9.]+$`)
 	if !hasFileSystems(t, p) {
 		value = regexp.MustCompile(`^([0-9.]+|N/A)$`)
@@ -196,7 +197,15 @@ func testPmrep(t *testing.T, p *pmcdtest.PMCD) {
 				out, errs, exit := p.Run(t, "pmrep", "-c", file, ":"+set[1], "-s", "2", "-t", "0.5")
 				require.Zero(t, exit, errs)
 				require.Empty(t, errs)
-				lines := strings.Split(strings.TrimSpace(out), "\n")
+				lines := strings.Split(strings.TrimRight(out, "\n"), "\n")
+				for _, line := range lines {
+					require.LessOrEqual(t, len(line), 80, "a terminal of 80 columns breaks %q", line)
+				}
+				_, section, _ := strings.Cut(string(text), "\n["+set[1]+"]\n")
+				section, _, _ = strings.Cut(section, "\n[")
+				for _, label := range labels.FindAllStringSubmatch(section, -1) {
+					require.Contains(t, strings.Fields(lines[0]), strings.ReplaceAll(label[1], "%%", "%"), "pmrep cuts labels")
+				}
 				last := strings.Fields(lines[len(lines)-1])
 				require.GreaterOrEqual(t, len(last), 5, out)
 				return !slices.ContainsFunc(last[2:], func(field string) bool { // after the time, and a value or a name
