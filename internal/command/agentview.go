@@ -9,6 +9,7 @@ import (
 
 	"pmdaderived/derived"
 	"pmdaderived/internal/collector"
+	"pmdaderived/internal/commandline"
 	"pmdaderived/internal/definitions"
 	"pmdaderived/internal/plural"
 	"pmdaderived/internal/printable"
@@ -31,10 +32,13 @@ func (e *explanation) unread(s subject) string {
 	return ""
 }
 
+// factColumn is the column in which line prints texts.
+const factColumn = 20
+
 // line prints lines below a heading, which is beside the first one.
 func (e *explanation) line(head, text string) {
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
-		fmt.Fprintln(e.stdout, strings.TrimRight(fmt.Sprintf("    %-16s%s", head, line), " "))
+		fmt.Fprintln(e.stdout, strings.TrimRight(fmt.Sprintf("%-*s%s", factColumn, "    "+head, line), " "))
 		head = ""
 	}
 }
@@ -57,7 +61,7 @@ func (e *explanation) showServed(ctx context.Context, s subject) error {
 	}
 	fmt.Fprintln(e.stdout, s.name()+" in the agent:")
 	state, metric := row.Text("state"), derived.FullName(s.name())
-	e.line("state", state+": "+stateMeaning(state, unread != ""))
+	e.line("state", commandline.Wrap(state+": "+stateMeaning(state, unread != ""), e.width-factColumn, 0))
 	e.line("metric", metric+", "+row.Text("pmid"))
 	values, err := e.collector.Values(ctx, metric) // as any client does
 	if err != nil {

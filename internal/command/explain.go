@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -139,7 +138,7 @@ func (e *explanation) showMetric(ctx context.Context, s subject, m *derived.Metr
 // showTree prints the tree of a metric as a table, with a line for each part of the expression down to the depth.
 func (e *explanation) showTree(m *derived.Metric) {
 	groups := e.session.Set().GroupDomains()
-	rows := [][]string{{"expression", "type", "semantics", "units", "indom", "conversion"}}
+	var rows [][]string
 	stems := make([]string, e.depth+1) // by level: "│  " while there are operands to come
 	for l := range m.Lines {
 		if l.Depth > e.depth {
@@ -158,9 +157,10 @@ func (e *explanation) showTree(m *derived.Metric) {
 			rows = append(rows, []string{branch(stems, true) + "...", "", "", "", "", ""})
 		}
 	}
-	printTable(e.stdout, rows)
+	e.printTable([]string{"expression", "type", "semantics", "units", "indom", "conversion"}, rows)
 	if n := m.Needs().History; n > 0 {
-		fmt.Fprintf(e.stdout, "\nA value needs %s before it. With nobody looking, the agent asks %s in --interval.\n",
+		fmt.Fprintln(e.stdout)
+		e.sentence("A value needs %s before it. With nobody looking, the agent asks %s in --interval.",
 			plural.Of(n, "sample"), plural.Of(freshness.PerInterval, "time"))
 	}
 }
@@ -215,19 +215,29 @@ func factorText(f float64) string {
 	return strconv.FormatFloat(f, 'g', -1, 64)
 }
 
-// printTable prints rows with aligned columns.
-func printTable(w io.Writer, rows [][]string) {
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, text := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(text))
+// printTable prints a head and rows with aligned columns, but none without a text. If the table is wider than the
+// terminal, the first column is the last one: what the terminal breaks is its rest.
+func (e *explanation) printTable(head []string, rows [][]string) {
+	widths, total := make([]int, len(head)), 0
+	for i := range head {
+		for _, row := range rows {
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
 		}
+		if widths[i] > 0 {
+			widths[i] = max(widths[i], len(head[i])) + len("  ")
+		}
+		total += widths[i]
 	}
-	for _, row := range rows {
-		var b strings.Builder
+	for _, row := range append([][]string{head}, rows...) {
+		var cells []string
 		for i, text := range row {
-			b.WriteString(text + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text)+2))
+			if widths[i] > 0 {
+				cells = append(cells, text+strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text)))
+			}
 		}
-		fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
+		if total-len("  ") > e.width {
+			cells = append(cells[1:], cells[0])
+		}
+		fmt.Fprintln(e.stdout, strings.TrimRight(strings.Join(cells, ""), " "))
 	}
 }

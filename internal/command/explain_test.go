@@ -50,7 +50,7 @@ func TestExplainDepth(t *testing.T) {
 		{"2", []string{"half * 3", "├─ half = hinv.ncpu / 2", "│  ├─ hinv.ncpu", "│  └─ 2", "└─ 3"}},
 	} {
 		t.Run(row.depth, func(t *testing.T) {
-			_, table, _ := strings.Cut(s.succeeds("explain", "--depth="+row.depth, "all"), "conversion\n")
+			_, table, _ := strings.Cut(s.succeeds("explain", "--depth="+row.depth, "all"), "indom\n")
 			var tree []string
 			for line := range strings.Lines(table) {
 				text, _, _ := strings.Cut(strings.TrimRight(line, "\n"), "  DOUBLE")
@@ -60,6 +60,18 @@ func TestExplainDepth(t *testing.T) {
 			assert.Equal(t, row.want, tree)
 		})
 	}
+}
+
+// A table that is wider than the terminal has the tree last, so that the other columns stay columns.
+func TestExplainWidth(t *testing.T) {
+	s := newSite(t)
+	const expr = "hinv.ncpu / 2"
+	assert.Contains(t, s.succeeds("explain", expr), "\nexpression     type    semantics  units  indom\n"+
+		"hinv.ncpu / 2  DOUBLE  discrete   none   singular\n")
+	s.columns = "40"
+	assert.Contains(t, s.succeeds("explain", expr), "\ntype    semantics  units  indom     expression\n"+
+		"DOUBLE  discrete   none   singular  hinv.ncpu / 2\n"+
+		"U32     discrete   none   singular  ├─ hinv.ncpu\n")
 }
 
 func TestConversionText(t *testing.T) {

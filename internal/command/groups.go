@@ -131,7 +131,8 @@ func (e *explanation) showBuckets(ctx context.Context, s subject, m *derived.Met
 	for i, share := range metrics {
 		if share != nil {
 			insts, names := session.Instances(share.Tree.Kids[0].InDom)
-			fmt.Fprintf(e.stdout, "\n%s: %s\n", probes[i].Name, boundsText(names, insts.IDs()))
+			fmt.Fprintln(e.stdout)
+			e.sentence("%s: %s", probes[i].Name, boundsText(names, insts.IDs()))
 		}
 	}
 	return nil

@@ -69,6 +69,11 @@ func (r *run) usageError(err error) int {
 	return commandline.ExitUsage
 }
 
+// sentence prints a line of text, or several if the terminal is narrower.
+func (r *run) sentence(format string, args ...any) {
+	fmt.Fprintln(r.stdout, commandline.Wrap(fmt.Sprintf(format, args...), r.width, 0))
+}
+
 // complain prints an error, or a warning, with the name of the sub-command: a script may run several.
 func (r *run) complain(err error) {
 	fmt.Fprintf(r.stderr, "%s %s: %v\n", commandline.Name, r.Name, err)

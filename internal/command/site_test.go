@@ -203,6 +203,7 @@ type site struct {
 	collector *pmapitest.Collector
 	version   string // of PCP; empty: not known
 	zone      string // the variable TZ
+	columns   string // the variable COLUMNS
 	host      string // the variable PCP_HOST
 	examples  string // folder
 }
@@ -233,7 +234,7 @@ func (s *site) run(args ...string) (stdout, stderr string, exit int) {
 	me := must(user.Current())(s.t)
 	getenv := environment("PCP_CONF", conf, "PCP_VAR_DIR", s.dir, "PCP_SYSCONF_DIR", s.dir, "PCP_ETC_DIR", s.dir, "PCP_PMCDCONF_PATH",
 		filepath.Join(s.dir, "pmcd.conf"),
-		"PCP_USER", cmp.Or(s.user, me.Username), "PCP_VERSION", s.version, "TZ", s.zone, "PCP_HOST", s.host, "PMCD_SOCKET",
+		"PCP_USER", cmp.Or(s.user, me.Username), "PCP_VERSION", s.version, "TZ", s.zone, "COLUMNS", s.columns, "PCP_HOST", s.host, "PMCD_SOCKET",
 		cmp.Or(s.pmcd, "/nonexistent/socket"))
 	exit, known := Program{
 		Getenv: getenv, Stdin: strings.NewReader(s.stdin), Stdout: &out,

@@ -26,17 +26,16 @@ func (e *explanation) showWindows(m *derived.Metric) {
 		w := e.session.Set().Windows()[i]
 		divides = divides || w.Needs().Divides
 		if w.PerClient() {
-			fmt.Fprintf(e.stdout, "%s since the client's own last fetch: sampled every %s while a client fetches it, "+
+			e.sentence("%s since the client's own last fetch: sampled every %s while a client fetches it, "+
 				"otherwise less often; the agent keeps the ticks since the oldest last fetch of a client, at most %d ticks or "+
-				"%d values.\n", w.Func, timeText(w.Every), window.MaxPerClientTicks, window.MaxPerClientValues)
+				"%d values.", w.Func, timeText(w.Every), window.MaxPerClientTicks, window.MaxPerClientValues)
 			continue
 		}
 		retained := plural.Of(int(w.Span), "tick")
 		if w.Desc.InDom != pdu.NoInDom {
 			retained += " with a value of each instance"
 		}
-		fmt.Fprintf(e.stdout, "%s: always sampled every %s; the agent keeps %s.\n", windowText(w), timeText(w.Every),
-			retained)
+		e.sentence("%s: always sampled every %s; the agent keeps %s.", windowText(w), timeText(w.Every), retained)
 	}
 	if divides {
 		fmt.Fprintln(e.stdout, "Inside functions over time 0 / 0 is no value.")
@@ -68,7 +67,7 @@ func (e *explanation) showTicks(ctx context.Context, m *derived.Metric) error {
 // printTicks prints how many samples functions over time had.
 func (r *run) printTicks(windows []replay.Ticks) {
 	for _, ticks := range windows {
-		fmt.Fprintf(r.stdout, "%s, every %s: the archive has %d of %s (records with all operands).\n",
+		r.sentence("%s, every %s: the archive has %d of %s (records with all operands).",
 			windowText(ticks.Window), timeText(ticks.Window.Every), ticks.Recorded,
 			plural.Of(int(ticks.Possible), "sample"))
 	}

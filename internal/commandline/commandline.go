@@ -109,27 +109,28 @@ func Usage(w io.Writer, columns int, flags *pflag.FlagSet, call, example string)
 		text += "\nOptions for archives:\n" + archives.String()
 	}
 	text += fmt.Sprintf("\nExample: %s %s\nThe language of definitions: man 5 %[1]s\n", Name, example)
-	_, err := io.WriteString(w, wrap(text, max(columns, leastColumns)))
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		indent := 0
+		if strings.HasPrefix(line, " ") {
+			indent = helpColumn
+		}
+		lines[i] = Wrap(line, max(columns, leastColumns), indent)
+	}
+	_, err := io.WriteString(w, strings.Join(lines, "\n"))
 	return err
 }
 
-// wrap breaks lines between words where they are longer than columns. The rest of an indented line is in helpColumn.
-func wrap(text string, columns int) string {
+// Wrap breaks a line between words where it is longer than columns, and indents the rest.
+func Wrap(line string, columns, indent int) string {
 	var b strings.Builder
-	for line := range strings.Lines(text) {
-		indent := ""
-		if line[0] == ' ' {
-			indent = strings.Repeat(" ", helpColumn)
+	for len(line) > columns {
+		end := strings.LastIndexByte(line[:columns+1], ' ')
+		if end <= indent { // one word
+			break
 		}
-		for len(line) > columns+len("\n") {
-			end := strings.LastIndexByte(line[:columns+1], ' ')
-			if end <= len(indent) { // one word
-				break
-			}
-			b.WriteString(strings.TrimRight(line[:end], " ") + "\n")
-			line = indent + line[end+1:]
-		}
-		b.WriteString(line)
+		b.WriteString(strings.TrimRight(line[:end], " ") + "\n")
+		line = strings.Repeat(" ", indent) + line[end+1:]
 	}
-	return b.String()
+	return b.String() + line
 }
