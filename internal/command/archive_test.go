@@ -97,7 +97,7 @@ func TestWrongMetadata(t *testing.T) {
 	_, errs, exit = s.run("replay", "-a", base, "-c", conf, made)
 	assert.Equal(t, commandline.ExitOK, exit, errs)
 	assert.Contains(t, errs, wrongInstance)
-	assert.Contains(t, errs, "1 metric not written: operands are not in the archive\n")
+	assert.Contains(t, errs, "1 metric not written, such as derived.free: operands are not in the archive\n")
 	a, err := archive.Open(made)
 	require.NoError(t, err)
 	defer a.Close()

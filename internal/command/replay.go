@@ -109,23 +109,25 @@ func (r *run) identities(file string) (ids *identity.Registry, err error) {
 // nobody can expect: a person who names a metric wants to know why it is missing.
 func (r *run) printLeftOut(report *replay.Report, named bool) int {
 	exit := commandline.ExitOK
-	has, lacks := 0, 0
+	var has, lacks []string
 	for _, left := range report.LeftOut {
 		switch {
 		case left.Recorded && !named:
-			has++
+			has = append(has, left.Name)
 		case left.LacksOperands && !named:
-			lacks++
+			lacks = append(lacks, left.Name)
 		default:
 			r.complain(fmt.Errorf("%s.%s is not written: %s", derived.Root, left.Name, left.Why))
 			exit = commandline.ExitFailure
 		}
 	}
-	if has > 0 {
-		r.complain(fmt.Errorf("%s not written: already in the archive (see --replace)", plural.Of(has, "metric")))
-	}
-	if lacks > 0 {
-		r.complain(fmt.Errorf("%s not written: operands are not in the archive", plural.Of(lacks, "metric")))
+	for _, row := range []struct {
+		names []string
+		why   string
+	}{{has, "already in the archive (see --replace)"}, {lacks, "operands are not in the archive"}} {
+		if n := len(row.names); n > 0 {
+			r.complain(fmt.Errorf("%s not written, such as %s.%s: %s", plural.Of(n, "metric"), derived.Root, row.names[0], row.why))
+		}
 	}
 	return exit
 }

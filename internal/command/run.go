@@ -151,7 +151,8 @@ func (r *run) readDefinitions(always bool) error {
 		}
 	}
 	if wrong := countOf(own, config.Error); wrong > 0 && (always || r.paths != nil) {
-		r.complain(fmt.Errorf("%s in the definitions: run %s check", plural.Of(wrong, "mistake"), commandline.Name))
+		r.complain(fmt.Errorf("%s in the definitions: run %s", plural.Of(wrong, "mistake"),
+			strings.Join(append([]string{commandline.Name, "check"}, r.paths...), " ")))
 	}
 	inFiles, has := r.definitions.InFiles(), r.definitions.Has
 	replaced := slices.DeleteFunc(own, func(p *config.Problem) bool {
