@@ -38,13 +38,16 @@ VERSION ?= $(shell scripts/version)
 SOURCE_DATE_EPOCH ?= $(or $(shell git -c safe.directory='$(CURDIR)' log -1 --format=%ct 2>/dev/null),$(shell stat -c %Y CHANGELOG.md))
 BUILD = CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(strip $(LDFLAGS) -X main.release=$(VERSION))'
 
+# Folder of the manual pages.
+PAGES = bin/man
+
 .PHONY: build
 build: man ## build the agent, static, and its manual pages: bin/pmdaderived, bin/man
 	$(BUILD) -o bin/pmdaderived ./cmd/pmdaderived
 
 .PHONY: man
 man: go
-	@env -u GOARCH -u GOOS $(GO) run ./packaging/manpages bin/man
+	@env -u GOARCH -u GOOS $(GO) run ./packaging/manpages $(PAGES) '$(VERSION)'
 
 bin/private-pmcd: go FORCE
 	@CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./test/pmcdtest/cmd/private-pmcd
@@ -210,8 +213,8 @@ install: $(if $(filter file,$(origin BINARY)),build) ## install the files where 
 	install -d $(share_dir)/zsh/site-functions
 	ln -sf ../vendor-completions/_pmdaderived $(share_dir)/zsh/site-functions/_pmdaderived # for zsh that is not Debian's
 	@for page in pmdaderived.1 pmdaderived.5; do \
-		if [ ! -e bin/man/$$page ]; then echo "no manual page $$page: make man (needs Go) makes it" >&2; continue; fi; \
-		install -D -m 644 bin/man/$$page $(man_dir)/man$${page##*.}/$$page || exit 1; \
+		if [ ! -e $(PAGES)/$$page ]; then echo "no manual page $$page: make man (needs Go) makes it" >&2; continue; fi; \
+		install -D -m 644 $(PAGES)/$$page $(man_dir)/man$${page##*.}/$$page || exit 1; \
 	done
 	@[ -n "$(DESTDIR)" ] || echo "next: $(pmda_dir)/Install"
 
@@ -242,12 +245,13 @@ URL = https://pcp.io
 
 # PCP_CONF: a package has the paths of PCP's packages, wherever it is made.
 .PHONY: packages
+packages: PAGES = $(PACKAGES_DIR)/man
 packages: LDFLAGS = -s -w # traces have names and lines even so
 packages: man ## make bin/packages/*.deb and *.rpm (three to seven minutes the first time): make packages [VERSION=1.2.0] [GOARCH=arm64]
 	@rm -rf $(PACKAGES_DIR)/root $(PACKAGES_DIR)/program $(PACKAGES_DIR)/pmdaderived[_-]*
 	$(BUILD) -o $(PACKAGES_DIR)/program/pmdaderived ./cmd/pmdaderived
 	@$(MAKE) -s --no-print-directory install DESTDIR=$(abspath $(PACKAGES_DIR))/root PCP_CONF=/dev/null \
-		BINARY=$(PACKAGES_DIR)/program/pmdaderived
+		BINARY=$(PACKAGES_DIR)/program/pmdaderived PAGES=$(PAGES)
 	@STAGE=$(abspath $(PACKAGES_DIR))/root OUT=$(PACKAGES_DIR) VERSION='$(VERSION)' ARCH=$(or $(GOARCH),$(shell $(GO) env GOARCH)) \
 		MAINTAINER='$(MAINTAINER)' URL='$(URL)' SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) GO='$(GO)' NFPM='$(NFPM)' packaging/build
 
@@ -257,5 +261,5 @@ RELEASE_DIR = bin/release
 ARCHS = amd64 arm64
 
 .PHONY: release
-release: man ## make bin/release: packages for amd64 and arm64, source, list of modules, checksums: make release [VERSION=1.2.0]
+release: man ## make bin/release: packages for amd64 and arm64, source, list of modules, checksums
 	@OUT=$(abspath $(RELEASE_DIR)) ARCHS='$(ARCHS)' VERSION='$(VERSION)' SBOM='$(SBOM)' packaging/release

@@ -15,7 +15,7 @@ import (
 // The manual pages are formatted without a warning, by groff as man(1) calls it and by mandoc.
 func TestManualPageFormats(t *testing.T) {
 	dir := t.TempDir()
-	cmd := exec.Command("go", "run", "./packaging/manpages", dir)
+	cmd := exec.Command("go", "run", "./packaging/manpages", dir, "1.2.0~rc1")
 	cmd.Dir = ".."
 	combined(t, cmd)
 	for _, page := range []string{"pmdaderived.1", "pmdaderived.5"} {

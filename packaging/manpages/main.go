@@ -12,7 +12,7 @@
 //	table             a list of definitions: the first cell of a row is the term, the cell below "meaning" (if there
 //	                  is none, the second) its text, and the others follow in parentheses with their heads
 //
-// Usage: manpages FOLDER, from the top of the repository. The exit status is 0, or 1 if a page cannot be made.
+// Usage: manpages FOLDER VERSION, from the top of the repository. The exit status is 0, or 1 if a page cannot be made.
 package main
 
 import (
@@ -27,20 +27,20 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: manpages FOLDER")
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: manpages FOLDER VERSION")
 		os.Exit(1)
 	}
 	for document, page := range map[string]string{"reference.md": "pmdaderived.1", "language.md": "pmdaderived.5"} {
-		if err := convert(filepath.Join("docs", document), filepath.Join(os.Args[1], page)); err != nil {
+		if err := convert(filepath.Join("docs", document), filepath.Join(os.Args[1], page), os.Args[2]); err != nil {
 			fmt.Fprintln(os.Stderr, "manpages:", err)
 			os.Exit(1)
 		}
 	}
 }
 
-// convert makes the file of a manual page from a document.
-func convert(document, page string) error {
+// convert makes the file of a manual page of a version from a document.
+func convert(document, page, version string) error {
 	text, err := os.ReadFile(document)
 	if err != nil {
 		return err
@@ -48,12 +48,12 @@ func convert(document, page string) error {
 	if err := os.MkdirAll(filepath.Dir(page), 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(page, roff(string(text)), 0o644)
+	return os.WriteFile(page, roff(string(text), version), 0o644)
 }
 
 // roff returns the manual page of a document.
-func roff(document string) []byte {
-	page := string(md2man.Render([]byte(markdown(document))))
+func roff(document, version string) []byte {
+	page := string(md2man.Render([]byte(markdown(document, version))))
 	page = setup + title.ReplaceAllString(strings.TrimPrefix(page, ".nh\n"), "$0"+setupAfter)
 	page = example.ReplaceAllString(page, ".PP\n.RS 4\n.EX\n$1.EE\n.RE\n")
 	page = first.ReplaceAllString(page, "$1")
@@ -80,7 +80,7 @@ var (
 )
 
 // markdown returns a document as go-md2man is to read it.
-func markdown(document string) string {
+func markdown(document, version string) string {
 	var lines, table []string
 	for line := range strings.Lines(document + "\n") {
 		line = strings.TrimSuffix(line, "\n")
@@ -89,7 +89,7 @@ func markdown(document string) string {
 			line = link.ReplaceAllString(line, "$1")
 		}
 		if match := name.FindStringSubmatch(line); match != nil {
-			line = fmt.Sprintf(`# %s %s "PCP" "Performance Co-Pilot"`, strings.ToUpper(match[1]), match[2])
+			line = fmt.Sprintf(`# %s %s "PCP" "%s" "Performance Co-Pilot"`, strings.ToUpper(match[1]), match[2], version)
 		} else if strings.HasPrefix(line, "## ") {
 			line = strings.ToUpper(line)
 		}

@@ -31,7 +31,7 @@ The page [other](other.md#part) has ` + "`--more`" + `:
 `
 	want := `.nr HY 0
 .ds AD l
-.TH PAGE 5 "PCP" "Performance Co-Pilot"
+.TH PAGE 5 "PCP" "1.2.0~rc1" "Performance Co-Pilot"
 .nh
 .ad l
 .SH NAME
@@ -62,14 +62,14 @@ last
 .EE
 .RE
 `
-	assert.Equal(t, want, string(roff(document)))
+	assert.Equal(t, want, string(roff(document, "1.2.0~rc1")))
 }
 
 // Both pages can be made, and are ASCII, so any locale shows them. TestManualPageFormats gives them to groff and mandoc.
 func TestPages(t *testing.T) {
 	for _, document := range []string{"reference.md", "language.md"} {
 		page := filepath.Join(t.TempDir(), "man", "page")
-		require.NoError(t, convert(filepath.Join("..", "..", "docs", document), page))
+		require.NoError(t, convert(filepath.Join("..", "..", "docs", document), page, "1.2.0"))
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
 		assert.Regexp(t, `^[\x00-\x7f]+$`, string(text), document)
