@@ -8,11 +8,8 @@ DESTDIR ?=
 # Program that `install` installs: as it is if it is given (make install BINARY=path), else built first.
 BINARY ?= bin/pmdaderived
 
-# In a tree that git does not trust (another user's) go would fail to stamp programs with the commit.
-VCS := $(if $(shell git rev-parse HEAD 2>/dev/null),,-buildvcs=false)
-ifdef VCS
-export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS 2>/dev/null) $(VCS)) # for tests that build, too
-endif
+# The version says the commit. Go would stamp it once more, where git trusts the tree; exported for tests that build, too.
+export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS 2>/dev/null) -buildvcs=false)
 
 PCP_CONF ?= /etc/pcp.conf
 pcp = $(or $(shell sed -n 's/^$(1)=//p' $(PCP_CONF) 2>/dev/null),$(2))
@@ -235,8 +232,11 @@ uninstall: ## remove installed files (run Remove first); PURGE=yes: also definit
 		printf '%s\n' 'definitions, metric identifiers and logs are left; make uninstall PURGE=yes removes these, too:' $$kept; \
 	fi
 
+# Runs a tool that Go fetches. The module cache comes first, or Go asks the network for a deprecation of what it has.
+RUN = env -u GOARCH -u GOOS GOPROXY=file://$(shell $(GO) env GOMODCACHE)/cache/download,$(shell $(GO) env GOPROXY) $(GO) run
+
 # nfpm makes packages of both kinds. From 2.46 on it needs modules that not every proxy has.
-NFPM = env -u GOARCH -u GOOS $(GO) run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.0
+NFPM = $(RUN) github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.0
 PACKAGES_DIR = bin/packages
 # Who publishes packages gives an address of their own: make packages MAINTAINER='NAME <ADDRESS>'.
 MAINTAINER ?= pmdaderived authors
@@ -256,7 +256,7 @@ packages: man ## make bin/packages/*.deb and *.rpm (three to seven minutes the f
 		MAINTAINER='$(MAINTAINER)' URL='$(URL)' SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) GO='$(GO)' NFPM='$(NFPM)' packaging/build
 
 # What a program is built from, as CycloneDX has it.
-SBOM = env -u GOARCH -u GOOS $(GO) run github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
+SBOM = $(RUN) github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 RELEASE_DIR = bin/release
 ARCHS = amd64 arm64
 

@@ -534,7 +534,8 @@ func TestInstallPackageNeedsTool(t *testing.T) {
 	assert.Contains(t, string(out), "it comes through a Go module proxy, which has to be reachable")
 }
 
-// A release has packages, the source, which knows its version, what the program is built from, and their checksums.
+// A release has packages, the source, which knows its version, what the program is built from, and their checksums. Another
+// clone makes the same, without network.
 func TestInstallRelease(t *testing.T) {
 	t.Parallel()
 	const version = "9.8.7"
@@ -548,6 +549,11 @@ func TestInstallRelease(t *testing.T) {
 	writeFile(t, tree, "CHANGELOG.md", strings.Replace(changelog, "\n## [", "\n## ["+version+"] - 2026-12-01\n\n## [", 1))
 	clone{t, tree}.git("commit", "-q", "-a", "-m", "CHANGELOG: "+version)
 	run("make", "-C", tree, "release", "ARCHS="+runtime.GOARCH, "RELEASE_DIR="+dir)
+	again := filepath.Join(t.TempDir(), "tree")
+	run("git", "clone", "-q", tree, again)
+	run("env", "GOPROXY=off", "https_proxy=http://127.0.0.1:1", "HTTPS_PROXY=http://127.0.0.1:1",
+		"make", "-C", again, "release", "ARCHS="+runtime.GOARCH)
+	run("diff", "-r", dir, filepath.Join(again, "bin", "release"))
 	source, modules := filepath.Join(dir, "pmdaderived-"+version+".tar.gz"), filepath.Join(dir, "pmdaderived-"+version+".cdx.json")
 	sums := exec.Command("sha256sum", "-c", "SHA256SUMS")
 	sums.Dir = dir
