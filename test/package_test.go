@@ -89,7 +89,8 @@ func (m *machine) testPackage(t *testing.T, former, present string) {
 	control, files := m.controlLines(), m.files()
 	site := filepath.Join(m.site, "install-test.conf")
 
-	m.dpkg("-i", former)
+	assert.Contains(t, m.dpkg("-i", former), "\npmdaderived: pmcd runs the agent; try: pminfo -f derived.host.cpu.busy\n")
+	m.done("pminfo", "-f", "derived.host.cpu.busy")
 	m.requireServed()
 	m.requireVersion(formerVersion)
 	require.Empty(t, m.marks())
@@ -151,7 +152,7 @@ func (m *machine) testPackage(t *testing.T, former, present string) {
 func (m *machine) testPackageWithoutPMCD(t *testing.T, former, present string) {
 	control, files := m.controlLines(), m.files()
 	m.stopPMCD()
-	m.dpkg("-i", former)
+	assert.Contains(t, m.dpkg("-i", former), "\npmdaderived: pmcd does not answer; its next start adds the agent\n")
 	assert.FileExists(t, filepath.Join(m.pmda, ".NeedInstall"))
 	assert.Equal(t, control, m.controlLines())
 
@@ -167,7 +168,7 @@ func (m *machine) testPackageWithoutPMCD(t *testing.T, former, present string) {
 	chosen := strings.Replace(packedNumber, " 510\n", " 499\n", 1)
 	require.NotEqual(t, packedNumber, chosen)
 	m.write(number, chosen)
-	m.dpkg("-i", present)
+	assert.Contains(t, m.dpkg("-i", present), m.pmda+"/Install adds it again\n")
 	assert.Equal(t, control, m.controlLines(), "an upgrade does not put it in again")
 	assert.Equal(t, chosen, m.read(number), "an upgrade keeps the domain number")
 
@@ -211,7 +212,7 @@ func (m *machine) testPackageFails(t *testing.T, _, present string) {
 	out := m.dpkg("-i", present)
 	m.write(script, text)
 	assert.Contains(t, out, "no pmdaproc.sh today\n")
-	assert.Contains(t, out, "the next start of pmcd tries again, or run "+filepath.Join(m.pmda, "Install"))
+	assert.Contains(t, out, "pmdaderived: pmcd does not run the agent; its next start tries again, or run "+filepath.Join(m.pmda, "Install"))
 	assert.FileExists(t, filepath.Join(m.pmda, ".NeedInstall"))
 
 	m.dpkg("-i", present)
@@ -249,12 +250,14 @@ func TestInstallPackageDomainNumber(t *testing.T) {
 	variables := "PCP_PMDAS_DIR=" + filepath.Dir(pmda) + "\nPCP_PMCDCONF_PATH=" + filepath.Join(etc, "pmcd.conf") + "\n"
 	conf := writeFile(t, etc, "pcp.conf", variables)
 	writeFile(t, etc, "pcp.env", variables)
-	run := func(script, argument string) {
+	run := func(script, argument, want string) {
 		t.Helper()
 		cmd := exec.Command("sh", "../packaging/"+script, argument, formerVersion)
 		cmd.Env = append(os.Environ(), "PCP_DIR="+dir, "PCP_CONF="+conf)
-		assert.Empty(t, combined(t, cmd))
+		assert.Equal(t, want, combined(t, cmd))
 	}
+	takenOut := "pmdaderived: pmcd does not run the agent, which was taken out of " + filepath.Join(etc, "pmcd.conf") + "; " +
+		filepath.Join(pmda, "Install") + " adds it again\n"
 	number := filepath.Join(pmda, "domain.h")
 	requireNumber := func(want string) {
 		t.Helper()
@@ -263,16 +266,16 @@ func TestInstallPackageDomainNumber(t *testing.T) {
 	}
 
 	writeFile(t, pmda, "domain.h", "chosen")
-	run("preinstall", "upgrade")
+	run("preinstall", "upgrade", "")
 	writeFile(t, pmda, "domain.h", "packed")
-	run("postinstall", "configure")
+	run("postinstall", "configure", takenOut)
 	requireNumber("chosen")
 
-	run("preinstall", "upgrade")
-	run("postinstall", "abort-upgrade")
+	run("preinstall", "upgrade", "")
+	run("postinstall", "abort-upgrade", "")
 	requireNumber("chosen")
 	writeFile(t, pmda, "domain.h", "chosen later")
-	run("postinstall", "configure")
+	run("postinstall", "configure", takenOut)
 	requireNumber("chosen later")
 }
 
