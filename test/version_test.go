@@ -168,6 +168,7 @@ func TestVersion(t *testing.T) {
 			t.Parallel()
 			around := clone{t, t.TempDir()} // a repository that is none of ours
 			around.git("init", "-q")
+			around.git("commit", "-q", "--allow-empty", "-m", "x")
 			c := clone{t, filepath.Join(around.dir, "tree")}
 			for _, script := range []string{"scripts/version", "packaging/release"} {
 				require.NoError(t, os.MkdirAll(filepath.Join(c.dir, filepath.Dir(script)), 0o755))
