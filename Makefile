@@ -247,7 +247,7 @@ URL = https://pcp.io
 .PHONY: packages
 packages: PAGES = $(PACKAGES_DIR)/man
 packages: LDFLAGS = -s -w # traces have names and lines even so
-packages: man ## make bin/packages/*.deb and *.rpm (three to seven minutes the first time): make packages [VERSION=1.2.0] [GOARCH=arm64]
+packages: man ## make bin/packages/*.deb and *.rpm (two to seven minutes the first time): make packages [VERSION=1.2.0] [GOARCH=arm64]
 	@rm -rf $(PACKAGES_DIR)/root $(PACKAGES_DIR)/program $(PACKAGES_DIR)/pmdaderived[_-]*
 	$(BUILD) -o $(PACKAGES_DIR)/program/pmdaderived ./cmd/pmdaderived
 	@$(MAKE) -s --no-print-directory install DESTDIR=$(abspath $(PACKAGES_DIR))/root PCP_CONF=/dev/null \

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,6 +74,18 @@ func TestMakeChecksGoFirst(t *testing.T) {
 
 	out := must(exec.Command("make", "-s", "-n", "-C", "..", "install", "BINARY=a-program", "GO=/no/go").Output())(t)
 	assert.NotContains(t, string(out), "check-go")
+}
+
+// All pages, and the list of targets, say the same about the time that make packages takes.
+func TestTimeOfPackages(t *testing.T) {
+	t.Parallel()
+	var times []string
+	for _, path := range []string{"../README.md", "../docs/packages.md", "../Makefile"} {
+		match := regexp.MustCompile(`(\w+ to \w+) minutes the first time`).FindStringSubmatch(readDocument(t, path))
+		require.NotNil(t, match, path)
+		times = append(times, match[1])
+	}
+	assert.Len(t, slices.Compact(times), 1, "%q", times)
 }
 
 // Recipes that would split a path at a blank, or take a no for a yes, run nothing.
