@@ -234,3 +234,27 @@ func TestConfControlGroups(t *testing.T) {
 		})
 	}
 }
+
+// The ten processes have the commands of this moment; the instances of proc keep the name that proc saw first.
+func TestConfTopNames(t *testing.T) {
+	p, _ := startWithConf(t)
+	switchOn(t, p)
+	cmd := exec.Command("sh", "-c", "read line; exec nice -n -10 yes") // an ordinary user has it without -10
+	to := must(cmd.StdinPipe())(t)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	has := func(metric, instance string) bool {
+		out, _, _ := p.Run(t, "pminfo", "-f", metric)
+		return strings.Contains(out, ` or "`+instance+`"] value `)
+	}
+	first := fmt.Sprintf("%06d sh", cmd.Process.Pid)
+	await.Until(t, "proc has seen the process", func() bool { return has("proc.psinfo.cmd", first) })
+	_ = must(to.Write([]byte("\n")))(t)
+	await.Until(t, "it is one of the ten", func() bool {
+		return has("derived.host.top.cpu", fmt.Sprintf("yes:%d", cmd.Process.Pid))
+	})
+	require.True(t, has("proc.psinfo.utime", first))
+}
