@@ -1,0 +1,130 @@
+//go:build pcp
+
+package test
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/internal/await"
+	"pmdaderived/test/pmcdtest"
+)
+
+// debianHost is a folder with files of a Debian 13 host, which PCP's agents read in place of this machine's.
+type debianHost struct {
+	t      *testing.T
+	root   string
+	groups []string // control groups
+	worked int
+}
+
+func newDebianHost(t *testing.T, groups ...string) *debianHost {
+	t.Helper()
+	h := &debianHost{t: t, root: worldReadableDir(t), groups: groups}
+	h.put("proc/cgroups", "#subsys_name\thierarchy\tnum_cgroups\tenabled\ncpu\t0\t9\t1\nio\t0\t9\t1\nmemory\t0\t9\t1\n")
+	h.put("proc/mounts", "cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid,nodev,noexec,relatime 0 0\n")
+	h.work()
+	return h
+}
+
+// put replaces a file at once: an agent that reads it sees the old text or the new one.
+func (h *debianHost) put(path, text string) {
+	h.t.Helper()
+	require.NoError(h.t, os.MkdirAll(filepath.Dir(filepath.Join(h.root, path)), 0o755))
+	writeFile(h.t, h.root, path+".new", text)
+	require.NoError(h.t, os.Rename(filepath.Join(h.root, path+".new"), filepath.Join(h.root, path)))
+}
+
+// work has each device and control group use more than the one before. From call to call all use more.
+func (h *debianHost) work() {
+	h.t.Helper()
+	text := ""
+	for i, device := range []string{
+		"   8       0 sda", "   8       1 sda1", "   8       2 sda2", " 254       0 dm-0", " 254       1 dm-1",
+	} {
+		text += fmt.Sprintf("%s 9 0 %d 9 9 0 %d 9 0 9 9 0 0 0 0 0 0\n", device, 1000+i*h.worked, 3000+i*h.worked)
+	}
+	h.put("proc/diskstats", text)
+	for i, group := range h.groups {
+		dir, used := filepath.Join("sys/fs/cgroup", group), 1000+i*h.worked
+		h.put(filepath.Join(dir, "cpu.stat"), fmt.Sprintf("usage_usec %d000\nuser_usec 1\nsystem_usec 1\n", used))
+		h.put(filepath.Join(dir, "memory.current"), fmt.Sprintln(4096*(i+1)))
+		h.put(filepath.Join(dir, "memory.stat"), "anon 1\n")
+		line := fmt.Sprintf(" rbytes=%d000 wbytes=%d000 rios=1 wios=1 dbytes=0 dios=0\n", used, 2*used)
+		h.put(filepath.Join(dir, "io.stat"), "254:0"+line+"8:0"+line)
+	}
+	h.worked += 500
+}
+
+// busy reports whether a rate is above 0, and works if it is not.
+func (h *debianHost) busy(rate float64) bool {
+	if rate <= 0 {
+		h.work()
+	}
+	return rate > 0
+}
+
+// Units have the values that awk computes from the control groups of a Debian 13 host. What is in a unit is part of it.
+func TestConfUnits(t *testing.T) {
+	host := newDebianHost(t,
+		"", "init.scope", "system.slice", "system.slice/ssh.service", "system.slice/docker.service",
+		"system.slice/docker.service/init.scope", "system.slice/system-getty.slice/getty@tty1.service",
+		"system.slice/boot-efi.mount", "user.slice", "user.slice/user-1000.slice/session-3.scope",
+		"user.slice/user-1000.slice/user@1000.service", "user.slice/user-1000.slice/user@1000.service/init.scope",
+		"user.slice/user-1000.slice/user@1000.service/app.slice/ssh.service",
+	)
+	units := []string{
+		"docker.service", "getty@tty1.service", "init.scope", "session-3.scope", "ssh.service", "user@1000.service",
+	}
+	p := pmcdtest.Start(t, pmcdtest.Config{
+		Agents: []pmcdtest.Agent{derivedAgent(t)},
+		Env:    []string{"PROC_STATSPATH=" + host.root},
+	})
+	copyConf(t, p)
+	// The same operands, so they are of the same sample.
+	writeFile(t, p.Dir, "etc/pmdaderived/test.conf", `
+test.cpu = count(cgroup.cpuacct.usage) == 0 ? rate(cgroup.cpu.stat.usage) : novalue()
+test.io = rate(cgroup.io.stat.rbytes + cgroup.io.stat.wbytes)
+test.rest = sum(host.service.cpu) > 0 \
+    ? host.service.other.cpu + sum(host.service.cpu) - 100 * rate(host.cpu.time.busy) : novalue()
+`)
+	switchOn(t, p)
+
+	outermost := `m = split(k, part, "/"); k = ""
+		for (i = 2; i <= m; i++) if (part[i] ~ /\.(service|scope)$/) { k = i == m ? part[i] : ""; break }`
+	cpu := summed{name: "host.service.cpu", operands: []string{"derived.test.cpu"}, key: outermost, value: "100 * v[first, n]"}
+	mem := summed{name: "host.service.mem", operands: []string{"cgroup.memory.current"}, key: outermost, value: "v[first, n]"}
+	io := summed{
+		name: "host.service.io", operands: []string{"derived.test.io"},
+		key: `if (!sub(/::sda$/, "", k)) k = ""; ` + outermost, value: "v[first, n] / 1024",
+	}
+	all := func(groups map[string]float64) bool { return slices.Equal(slices.Sorted(maps.Keys(groups)), units) }
+	mem.requireEqual(t, p, func(groups map[string]float64) bool { return all(groups) && groups["ssh.service"] == 4*4096 })
+	cpu.requireEqual(t, p, all)
+	io.requireEqual(t, p, all)
+	moved := func(groups map[string]float64) bool { // docker.service uses four thirds of ssh.service
+		docker, ssh := groups["docker.service"], groups["ssh.service"]
+		return all(groups) && host.busy(ssh) && math.Abs(3*docker-4*ssh) < 1e-6*docker
+	}
+	cpu.requireEqual(t, p, moved)
+	io.requireEqual(t, p, moved)
+
+	found := regexp.MustCompile(`value (\S+)`)
+	await.Until(t, "units and others are the busy time of the host", func() bool {
+		match := found.FindStringSubmatch(printed(t, p, "pminfo", "-f", "derived.test.rest"))
+		if match == nil {
+			host.work()
+			return false
+		}
+		return math.Abs(must(strconv.ParseFloat(match[1], 64))(t)) < 1e-6
+	})
+}
