@@ -31,6 +31,21 @@ func TestRecipes(t *testing.T) {
 	assert.NotContains(t, errs, "recipes:")
 }
 
+// The unit tests on the page of the recipes pass.
+func TestRecipesPass(t *testing.T) {
+	s := newSite(t)
+	text := ""
+	for _, p := range partsOf(t, "../../docs/recipes.md") {
+		text += strings.Join(p.blocks, "")
+	}
+	s.file("recipes.conf", text)
+	tests := regexp.MustCompile("(?m)^```\n(metric (?:.*\n)+?)```$").FindAllStringSubmatch(readFile(t, "../../docs/recipes.md"), -1)
+	require.Len(t, tests, 3)
+	for _, test := range tests {
+		s.succeeds("test", s.file("recipes.test", test[1]))
+	}
+}
+
 // There is nothing to say of any expression of the second column.
 func TestFromPromQL(t *testing.T) {
 	s := newSite(t)

@@ -64,6 +64,8 @@ openmetrics.web.http_request_duration_seconds_bucket DOUBLE counter count 60.9 5
 openmetrics.web.http_requests_total DOUBLE counter count 60.9 5 9 10 1 1 2
 openmetrics.web.process_cpu_seconds_total DOUBLE counter sec . 3
 openmetrics.backup.last_success_timestamp_seconds DOUBLE instant sec . 1764000000
+hinv.map.cpu_node           U32    discrete .            60.10 0 0 0 0 1 1 1 1
+proc.id.container           STRING discrete .            60.5  3b1f 4c1f
 `
 
 func collectedInDoms() map[pdu.InDom]pmapitest.InDom {
