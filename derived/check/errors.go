@@ -46,6 +46,7 @@ const (
 	RuleReservedLabel
 	RuleKeyType
 	RuleKeyInDom
+	RuleLookupSingular
 	RuleGroupCounter
 	RuleGroupInDoms
 	RuleGroupLabel
@@ -170,10 +171,16 @@ var ruleTexts = [...]struct{ reason, example string }{
 		"Key is neither a string nor a whole number",
 		"sum(network.interface.in.bytes) by (network.interface.speed)",
 	},
-	// Each instance needs a key. Use a metric over the same domain, or a pattern.
+	// Each instance needs a key. Use a metric over the same domain, or a pattern; or [look up](language.md#keys-from-another-domain)
+	// the values of a metric over another domain.
 	RuleKeyInDom: {
 		"Key and operand should have the same instance domain",
 		"sum(network.interface.in.bytes) by (disk.dev.total)",
+	},
+	// `KEY -> METRIC` finds an instance of the metric.
+	RuleLookupSingular: {
+		"Metric after -> has no instances",
+		"sum(network.interface.in.bytes) by (/^([a-z]+)/ -> kernel.uname.nodename)",
 	},
 	// Each pair of an instance domain and a label takes an instance domain permanently, and [their number is
 	// limited](reliability.md#limits). Use an existing label.

@@ -36,38 +36,70 @@ func (c *checker) setGroups(n *Node, e *syntax.Call) *Error {
 func (c *checker) keys(n, x *Node, e *syntax.Call) ([]Key, *Error) {
 	var all []Key
 	for _, key := range e.Keys() {
-		made := Key{Key: key}
 		if x.InDom == pdu.NoInDom {
 			return nil, c.errorAt(key, RuleKeyInDom, callText(e))
 		}
-		switch source := key.Source.(type) {
-		case *syntax.Name:
-			var err *Error
-			if made.Metric, err = c.name(source); err != nil {
+		made := Key{Key: key}
+		var err *Error
+		if made.From, err = c.source(n, x, key.Source); err != nil {
+			return nil, err
+		}
+		if to := key.Lookup; to != nil {
+			if made.Metric, err = c.keyMetric(n, to.Metric); err != nil {
 				return nil, err
 			}
-			n.Kids = append(n.Kids, made.Metric)
-			switch t := made.Metric.Type; {
-			case t != pdu.TypeString && (!t.Numeric() || t == pdu.TypeFloat || t == pdu.TypeDouble):
-				return nil, c.errorAt(source, RuleKeyType, "operand "+source.Name)
-			case !c.equivalent(x, made.Metric):
-				return nil, c.errorAt(source, RuleKeyInDom, "operand "+source.Name)
+			switch {
+			case made.Metric.Empty:
+			case made.Metric.InDom == pdu.NoInDom:
+				err = c.errorAt(to.Metric, RuleLookupSingular, "operand "+to.Metric.Name)
+			case to.By != nil:
+				made.By, err = c.source(n, made.Metric, to.By)
 			}
-		case *syntax.Literal:
-			groups, ok := c.set.groupDomains[x.InDom]
-			if source.Kind != syntax.LabelName || !ok {
-				break
-			}
-			labels := groups.Labels()
-			if made.Of = (Label{slices.Index(labels, source.Text), len(labels)}); made.Of.At < 0 {
-				fault := c.errorAt(source, RuleGroupLabel, source.String())
-				fault.Detail = "they have " + strings.Join(labels, ", ")
-				return nil, fault
+			if err != nil {
+				return nil, err
 			}
 		}
 		all = append(all, made)
 	}
 	return all, nil
+}
+
+// source returns where keys of x's instances are from.
+func (c *checker) source(n, x *Node, e syntax.Expr) (made Source, err *Error) {
+	made.Expr = e
+	switch e := e.(type) {
+	case *syntax.Name:
+		if made.Metric, err = c.keyMetric(n, e); err == nil && !c.equivalent(x, made.Metric) {
+			err = c.errorAt(e, RuleKeyInDom, "operand "+e.Name)
+			if x == n.Kids[0] && made.Metric.InDom != pdu.NoInDom {
+				err.Detail = "KEY -> " + e.Name + " looks its values up"
+			}
+		}
+	case *syntax.Literal:
+		groups, ok := c.set.groupDomains[x.InDom]
+		if e.Kind != syntax.LabelName || !ok {
+			break
+		}
+		labels := groups.Labels()
+		if made.Of = (Label{slices.Index(labels, e.Text), len(labels)}); made.Of.At < 0 {
+			err = c.errorAt(e, RuleGroupLabel, e.String())
+			err.Detail = "they have " + strings.Join(labels, ", ")
+		}
+	}
+	return made, err
+}
+
+// keyMetric returns the node of a metric whose values are keys, and makes it an operand of n.
+func (c *checker) keyMetric(n *Node, e *syntax.Name) (*Node, *Error) {
+	metric, err := c.name(e)
+	if err != nil {
+		return nil, err
+	}
+	n.Kids = append(n.Kids, metric)
+	if t := metric.Type; t != pdu.TypeString && (!t.Numeric() || t == pdu.TypeFloat || t == pdu.TypeDouble) {
+		return nil, c.errorAt(e, RuleKeyType, "operand "+e.Name)
+	}
+	return metric, nil
 }
 
 // Pairing says which values of two operands belong together.

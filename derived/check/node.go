@@ -56,9 +56,17 @@ type GroupKey struct {
 
 // Key is a key of instances.
 type Key struct {
-	*syntax.Key       // as it is written
-	Metric      *Node // if the key is one; else nil
-	Of          Label // if the key is a label of groups
+	*syntax.Key        // as it is written
+	From        Source // the instances have the keys of it, or look them up by these
+	Metric      *Node  // whose values are looked up; nil: none is
+	By          Source // of the instances of Metric; without Expr their names find them
+}
+
+// Source is where keys of instances are from.
+type Source struct {
+	Expr   syntax.Expr // as it is written
+	Metric *Node       // if it is one; else nil
+	Of     Label       // if it is a label of groups
 }
 
 // Label says which of the labels of groups one is: the position among so many. The zero Label is none.

@@ -34,6 +34,7 @@ type cellMemory struct {
 	match   match
 
 	keys     []group.Key     // memory for those of the step
+	lookup   *group.Lookup   // likewise of opKey
 	grouping *group.Grouping // the last one
 	outer    *group.Grouping // likewise of its groups
 	buckets  *buckets        // the last ones

@@ -531,26 +531,42 @@ func (c *compiler) addGroupKey(k *check.GroupKey, groups pdu.InDom, age uint8) i
 func (c *compiler) addKeys(keys []check.Key, domain, groups pdu.InDom, age uint8) int32 {
 	next := int32(-1)
 	for _, k := range slices.Backward(keys) {
-		s := step{
-			op: opKey, second: next, third: int32(groups), domain: domain, age: age,
-			variant: k.LabelName() == BoundLabelName,
+		s := c.keySource(k.From, domain, age)
+		if k.Metric != nil {
+			s.second = c.add(c.keySource(k.By, k.Metric.InDom, age))
+			s = step{op: opKey, key: group.KeyLookup, first: c.addKeyMetric(k.Metric, age), entry: c.add(s), age: age}
 		}
-		switch literal, _ := k.Source.(*syntax.Literal); {
-		case k.Metric != nil:
-			outer := c.unit
-			c.unit = unit{}
-			s.key, s.first = group.KeyMetric, c.addTree(k.Metric, age)
-			c.unit = outer
-		case k.Of.Count > 0:
-			s.key, s.entry = group.KeyGroup, int32(k.Of.At<<keyBits+k.Of.Count)
-		case literal.Kind == syntax.LabelName:
-			s.key, s.entry = group.KeyLabel, c.addText(literal.Text)
-		default:
-			s.key, s.entry = group.KeyPattern, c.addPattern(literal.Text)
-		}
+		s.second, s.third, s.variant = next, int32(groups), k.LabelName() == BoundLabelName
 		next = c.add(s)
 	}
 	return next
+}
+
+// keySource returns the step of the keys of a domain's instances from a source.
+func (c *compiler) keySource(k check.Source, domain pdu.InDom, age uint8) step {
+	s := step{op: opKey, second: -1, domain: domain, age: age}
+	switch literal, _ := k.Expr.(*syntax.Literal); {
+	case k.Metric != nil:
+		s.key, s.first = group.KeyMetric, c.addKeyMetric(k.Metric, age)
+	case k.Of.Count > 0:
+		s.key, s.entry = group.KeyGroup, int32(k.Of.At<<keyBits+k.Of.Count)
+	case literal == nil:
+		s.key = group.KeyName
+	case literal.Kind == syntax.LabelName:
+		s.key, s.entry = group.KeyLabel, c.addText(literal.Text)
+	default:
+		s.key, s.entry = group.KeyPattern, c.addPattern(literal.Text)
+	}
+	return s
+}
+
+// addKeyMetric returns the step of a metric whose values are keys.
+func (c *compiler) addKeyMetric(n *check.Node, age uint8) int32 {
+	outer := c.unit
+	c.unit = unit{}
+	at := c.addTree(n, age)
+	c.unit = outer
+	return at
 }
 
 // computedType returns the type in which numbers of a type are computed: FLOAT is computed in DOUBLE.

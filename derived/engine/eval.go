@@ -158,7 +158,7 @@ func (e *Evaluation) step(i int32) *column.Vector {
 	case opRename:
 		e.renameGroups(s, c)
 	case opKey:
-		s.takes(func(k int32) { c.v.Code = cmp.Or(c.v.Code, min(0, e.step(k).Code)) })
+		e.keyError(s, c)
 	case opInstances:
 		e.instances(s, c)
 	}

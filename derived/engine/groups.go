@@ -30,17 +30,39 @@ func (e *Evaluation) keyCode(keys int32, of *column.InstSet) pdu.Code {
 		return 0
 	}
 	code := e.step(keys).Code // of a metric
-	for ; keys >= 0 && code == 0 && of.IDs() != nil; keys = e.steps[keys].second {
-		s := &e.steps[keys]
-		if s.key != group.KeyPattern && s.key != group.KeyLabel {
-			continue
-		}
-		names := e.nameTable(s.domain, s.age)
-		if code = names.NameCode(of); code == 0 && s.key == group.KeyLabel {
-			code = names.LabelCode(e.set.program.text(s))
-		}
+	for ; keys >= 0 && code == 0; keys = e.steps[keys].second {
+		code = e.sourceCode(e.keySource(keys), of)
 	}
 	return code
+}
+
+// keySource returns the step of an opKey that has the source of keys: it may look them up in another one.
+func (e *Evaluation) keySource(key int32) *step {
+	if s := &e.steps[key]; s.key == group.KeyLookup {
+		return &e.steps[s.entry]
+	}
+	return &e.steps[key]
+}
+
+// sourceCode returns the error of the names or labels of some instances, from which an opKey takes keys, 0 for none.
+func (e *Evaluation) sourceCode(s *step, of *column.InstSet) pdu.Code {
+	if of.IDs() == nil || s.key != group.KeyPattern && s.key != group.KeyLabel && s.key != group.KeyName {
+		return 0
+	}
+	names := e.nameTable(s.domain, s.age)
+	code := names.NameCode(of)
+	if code == 0 && s.key == group.KeyLabel {
+		code = names.LabelCode(e.set.program.text(s))
+	}
+	return code
+}
+
+// keyError sets the error of keys: of the metrics that they are, or of what they are looked up in.
+func (e *Evaluation) keyError(s *step, c *cell) {
+	s.takes(func(k int32) { c.v.Code = cmp.Or(c.v.Code, min(0, e.step(k).Code)) })
+	if s.key == group.KeyLookup && c.v.Code == 0 {
+		c.v.Code = e.sourceCode(&e.steps[e.steps[s.entry].second], e.step(s.first).Insts)
+	}
 }
 
 // grouping returns the groups of the instances in from by keys, which have no error. m is the memory of the step that
@@ -49,14 +71,15 @@ func (e *Evaluation) grouping(keys int32, m *cellMemory, known *group.Grouping, 
 	d := e.steps[keys].groupDomain()
 	k := group.Keys{From: from, Keys: m.keys[:0]}
 	for ; keys >= 0; keys = e.steps[keys].second {
-		k.Keys = append(k.Keys, e.key(&e.steps[keys]))
+		k.Keys = append(k.Keys, e.key(keys))
 	}
 	m.keys = k.Keys
 	return e.groupNumbers().Grouping(d, known, &k)
 }
 
-// key returns where the keys of a step come from.
-func (e *Evaluation) key(s *step) group.Key {
+// key returns where the keys of a step come from. What it points to is valid until the next call.
+func (e *Evaluation) key(at int32) group.Key {
+	s := &e.steps[at]
 	k := group.Key{Kind: s.key, Bound: s.bound()}
 	switch s.key {
 	case group.KeyPattern:
@@ -69,6 +92,16 @@ func (e *Evaluation) key(s *step) group.Key {
 	case group.KeyMetric:
 		k.Values, k.FromSample = e.step(s.first), e.steps[s.first].op == opOperand
 		return k
+	case group.KeyLookup:
+		v, m := e.step(s.first), e.results[at].cell.memory()
+		if m.lookup == nil {
+			m.lookup = &group.Lookup{}
+		}
+		*m.lookup = group.Lookup{From: e.key(s.entry), Insts: v.Insts, By: e.key(e.steps[s.entry].second)}
+		m.lookup.Values = group.Key{Kind: group.KeyMetric, Values: v, FromSample: e.steps[s.first].op == opOperand}
+		k.Lookup = m.lookup
+		return k
+	case group.KeyName:
 	}
 	k.Names = e.nameTable(s.domain, s.age)
 	return k

@@ -39,8 +39,8 @@ func (e *Evaluation) matchInstances(s *step, c *cell) {
 	m := c.memory()
 	keys := m.match.keys
 	if s.second >= 0 {
-		key := e.key(&e.steps[s.second])
-		if keys = key.Texts(a.Insts, keys); key.Kind == group.KeyMetric {
+		key := e.key(s.second)
+		if keys = key.Texts(a.Insts, keys); e.keySource(s.second).key == group.KeyMetric {
 			names = nil // they do not matter
 		}
 	}
@@ -69,7 +69,7 @@ func (e *Evaluation) applyPattern(s *step, m *cellMemory, of match) {
 	}
 	m.ids = m.ids[:0]
 	of.texts, of.kept, of.at = make([]string, of.from.Len()), make([]bool, of.from.Len()), last.at[:0]
-	byMetric := s.second >= 0 && e.steps[s.second].key == group.KeyMetric
+	byMetric := s.second >= 0 && e.keySource(s.second).key == group.KeyMetric
 	for i, id := range of.from.IDs() {
 		text, ok := of.names.Name(id)
 		switch {

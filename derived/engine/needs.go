@@ -141,7 +141,7 @@ func (c *compiler) addStepNeeds(n *Needs, s *step) {
 	d := s.domain
 	n.Divides = n.Divides || s.divides()
 	switch s.key {
-	case group.KeyPattern:
+	case group.KeyPattern, group.KeyName:
 		c.addNames(n, d)
 	case group.KeyLabel:
 		n.Labels = append(n.Labels, Selector{d, c.program.text(s)})

@@ -47,7 +47,7 @@ const (
 	opGroup                       // ( a keys -- sum(a) … for each group )
 	opSpread                      // ( a keys b -- for each instance of b the value of its group in a ), b is third
 	opRename                      // ( a -- a over the groups with the same names in another domain )
-	opKey                         // ( [a] [keys] -- no values, but the error of a ), a is a metric whose values are keys
+	opKey                         // ( [a] [keys] [from by] -- no values, but an error of keys ), a is a metric whose values are keys
 	opInstances                   // ( a b -- instances without values, see instancesOf )
 	opSame                        // ( a -- a ), which takes no step
 )
@@ -72,7 +72,8 @@ type step struct {
 
 	// The operands, which are steps: first, second and third in the order of the comments at stepOp. Keys of opGroup,
 	// opMatch, opSpread, opWhole, opFromZero and opKey are second: an opKey, which has the next key as its second; -1:
-	// there is none. A number among the arguments of a function is third: of opAggregate, opBuckets, opGroup and opTop.
+	// there is none. That of group.KeyLookup takes another, whose keys it looks up; its second has those of a's instances. A
+	// number among the arguments of a function is third: of opAggregate, opBuckets, opGroup and opTop.
 	// opConst and opConstSet have no operands: first and second are the halves of their value.
 	first, second, third int32
 
@@ -209,7 +210,7 @@ func (s *step) takes(yield func(int32)) {
 	if s.op <= opNothing {
 		return // they have no operands
 	}
-	if s.op != opKey || s.key == group.KeyMetric {
+	if s.op != opKey || s.key == group.KeyMetric || s.key == group.KeyLookup {
 		yield(s.first)
 	}
 	switch s.op {
@@ -225,6 +226,9 @@ func (s *step) takes(yield func(int32)) {
 			}
 		}
 	case opKey, opMatch:
+		if s.key == group.KeyLookup {
+			yield(s.entry)
+		}
 		if s.second >= 0 {
 			yield(s.second)
 		}

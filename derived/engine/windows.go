@@ -118,7 +118,7 @@ func (c *compiler) addWindow(e *syntax.Call, n *check.Node) int32 {
 // addKeys makes keys a part of what the window computes.
 func (w *Window) addKeys(k *check.GroupKey) {
 	for _, key := range k.Keys {
-		w.operands = append(w.operands, key.Source)
+		w.operands = append(w.operands, key.Metrics()...)
 	}
 }
 

@@ -18,6 +18,8 @@ const (
 	KeyMetric                     // a key is the value of a metric
 	KeyLabel                      // a key is the value of a label
 	KeyGroup                      // a key is one of the keys of the instance, which is a group
+	KeyName                       // a key is the instance's name, or its beginning up to the first blank: only of Lookup.By
+	KeyLookup                     // a key is the value of a metric at an instance of another domain
 )
 
 // Key says where the keys of instances come from.
@@ -27,9 +29,10 @@ type Key struct {
 	At, Count  int               // of KeyGroup: the position of the key in a name, among so many
 	Bound      bool              // a key that is a number is written as the shortest decimal
 	Pattern    *pattern.Regexp   // of KeyPattern
-	Names      *column.NameTable // of all but KeyMetric: the names or labels of the instances
+	Names      *column.NameTable // of all but KeyMetric and KeyLookup: the names or labels of the instances
 	Values     *column.Vector    // of KeyMetric: the values of the metric
 	FromSample bool              // the memory of Values is a sample's, and does not change
+	Lookup     *Lookup           // of KeyLookup
 }
 
 // Texts has the key of each instance of a set. It is valid as long as the instances, and their table of names or the
@@ -48,6 +51,8 @@ type Texts struct {
 	values *column.Vector // of KeyMetric: a copy of the values, the strings as texts
 	texts  []string
 	blobs  [][]byte // the same strings in the memory of a sample, or nil
+
+	found *lookup // of KeyLookup
 }
 
 // holds reports whether t has the keys of a set of instances.
@@ -55,9 +60,18 @@ func (t *Texts) holds(from *column.InstSet, k *Key) bool {
 	if t.from != from || !t.similar(k) {
 		return false
 	}
-	if k.Kind != KeyMetric {
+	switch k.Kind {
+	case KeyLookup:
+		return t.found.holds(from, k.Lookup)
+	case KeyMetric:
+		return t.holdsValues(k)
+	default:
 		return t.names == k.Names
 	}
+}
+
+// holdsValues reports whether t has the keys for the values of a metric.
+func (t *Texts) holdsValues(k *Key) bool {
 	v := k.Values
 	switch {
 	case t.values.Insts != v.Insts, t.values.Type != v.Type, v.Len() != t.values.Len()+len(t.texts):
@@ -84,7 +98,7 @@ func (k *Key) Texts(from *column.InstSet, known *Texts) *Texts {
 	if known != nil && known.holds(from, k) {
 		return known
 	}
-	t := &Texts{Of: make([]string, from.Len()), from: from, kind: k.Kind, source: k.Source, at: k.At, names: k.Names}
+	t := &Texts{Of: make([]string, len(from.IDs())), from: from, kind: k.Kind, source: k.Source, at: k.At, names: k.Names}
 	switch k.Kind {
 	case KeyPattern:
 		t.findParts(k, known)
@@ -97,8 +111,14 @@ func (k *Key) Texts(from *column.InstSet, known *Texts) *Texts {
 			name, _ := k.Names.Name(id)
 			t.Of[i] = keyIn(name, k.At, k.Count)
 		}
+	case KeyName:
+		for i, id := range from.IDs() {
+			t.Of[i], _ = k.Names.Name(id)
+		}
 	case KeyMetric:
 		t.takeValues(k)
+	case KeyLookup:
+		t.lookUp(k.Lookup, known)
 	}
 	if k.Bound {
 		for i, key := range t.Of {

@@ -9,7 +9,7 @@ import (
 // By is the clause after an aggregate that asks for a value for each group of instances. libpcp does not have it: there
 // only an operator may follow the parenthesis.
 //
-//	by (kind=/^([a-z]+)/)   by (proc.id.uid_nm)   by (label(route), label(code))
+//	by (kind=/^([a-z]+)/)   by (proc.id.uid_nm)   by (label(route), label(code))   by (/^(.*)$/ -> containers.name)
 type By struct {
 	node
 	Keys []*Key // instances are in the same group if all of their keys are the same; at most MaxKeys
@@ -36,20 +36,33 @@ func (b *By) LabelName() string {
 
 // Key determines a text for each instance, its key.
 //
-//	kind=/^([a-z]+)/   proc.id.uid_nm   label(device_type)
+//	kind=/^([a-z]+)/   proc.id.uid_nm   label(device_type)   label(id) -> containers.name
 type Key struct {
 	node
 	Label string // the name before "="; "": there is none
 
 	// Source is a *Name of a metric, whose value is the key, or a *Literal that is a Pattern or a LabelName.
 	Source Expr
+
+	Lookup *Lookup // what is looked up by the text of Source, and is the key in its place; nil: there is none
+}
+
+// Lookup takes a key from instances of another domain: it is the value of a metric there.
+//
+//	-> containers.name   -> filesys.mountdir by (/^\/dev\/mapper\/(.*)$/)
+type Lookup struct {
+	Metric *Name
+	By     Expr // of the text that finds an instance of Metric, as Source of a Key; nil: its name does
 }
 
 // LabelName returns the name of the label that has the key. It is Label, or if that is "" the last component of the
-// metric or the name of the label. It is "group" if none of these begins with a letter.
+// metric whose value is the key, or the name of the label. It is "group" if none of these begins with a letter.
 func (k *Key) LabelName() string {
-	name := k.Label
-	switch source := k.Source.(type) {
+	name, from := k.Label, k.Source
+	if k.Lookup != nil {
+		from = k.Lookup.Metric
+	}
+	switch source := from.(type) {
 	case *Name:
 		if name == "" {
 			name = source.Name[strings.LastIndexByte(source.Name, '.')+1:]
@@ -81,7 +94,19 @@ func (e *Call) Keys() []*Key {
 // keyMetrics returns the metrics among the keys of e.
 func (e *Call) keyMetrics() (all []Expr) {
 	for _, k := range e.Keys() {
-		if name, ok := k.Source.(*Name); ok {
+		all = append(all, k.Metrics()...)
+	}
+	return all
+}
+
+// Metrics returns the metrics that k is made from, in the order of the text.
+func (k *Key) Metrics() (all []Expr) {
+	parts := []Expr{k.Source}
+	if k.Lookup != nil {
+		parts = append(parts, k.Lookup.Metric, k.Lookup.By)
+	}
+	for _, x := range parts {
+		if name, ok := x.(*Name); ok {
 			all = append(all, name)
 		}
 	}
@@ -135,8 +160,38 @@ func (p *parser) labelledKey(after *string) *Key {
 		p.advance()
 		p.scanNext(true)
 	}
-	source := p.key(*after)
-	return &Key{node: p.node(start, start, source), Label: label, Source: source}
+	return p.key(start, label, *after)
+}
+
+const lookupExpected = "<metric> expected to follow KEY ->"
+
+// key = source [ "->" NAME [ "by" "(" source ")" ] ] .
+func (p *parser) key(start int, label, after string) *Key {
+	k := &Key{Label: label, Source: p.source(after)}
+	below := []Expr{k.Source}
+	if p.atArrow() {
+		p.advance()
+		p.advance()
+		p.require(tokName, lookupExpected)
+		k.Lookup = &Lookup{Metric: p.metric()}
+		if below = append(below, k.Lookup.Metric); p.tok.kind == tokName && p.tok.text == "by" {
+			p.advance()
+			p.require(tokLParen, "(KEY) expected to follow by")
+			p.scanNext(true)
+			k.Lookup.By = p.source("-> <metric> by (")
+			p.require(tokRParen, ") expected to follow -> <metric> by (KEY")
+			p.advance()
+			below = append(below, k.Lookup.By)
+		}
+	}
+	k.node = p.node(start, start, below...)
+	return k
+}
+
+// atArrow reports whether "->" begins at the current token. libpcp, and each expression, has "-" and ">" there.
+func (p *parser) atArrow() bool {
+	next := p.peek()
+	return p.tok.op == Sub && next.op == Gt && next.at.Start == p.tok.at.End
 }
 
 const twoKeys = "Two keys with the label "
@@ -156,8 +211,8 @@ func (p *parser) checkLabels(b *By) {
 	}
 }
 
-// key = PATTERN | NAME | "label" "(" NAME ")" .
-func (p *parser) key(after string) Expr {
+// source = PATTERN | NAME | "label" "(" NAME ")" .
+func (p *parser) source(after string) Expr {
 	switch {
 	case p.tok.kind == tokPattern:
 		return p.pattern()
@@ -219,5 +274,13 @@ func (p *printer) key(k *Key) {
 	if k.Label != "" {
 		p.WriteString(k.Label + "=")
 	}
-	p.expr(k.Source, context{})
+	if p.expr(k.Source, context{}); k.Lookup == nil {
+		return
+	}
+	p.WriteString(" -> " + k.Lookup.Metric.Name)
+	if k.Lookup.By != nil {
+		p.WriteString(" by (")
+		p.expr(k.Lookup.By, context{})
+		p.WriteByte(')')
+	}
 }

@@ -418,9 +418,7 @@ func (p *parser) argument(arg *Arg) Expr {
 	case Metadata:
 		return p.tag()
 	case InstanceKey:
-		start := p.tok.at.Start
-		source := p.key("matchinst(<filter>,<expr>,")
-		return &Key{node: p.node(start, start, source), Source: source}
+		return p.key(p.tok.at.Start, "", "matchinst(<filter>,<expr>,")
 	case Nothing:
 		p.failUnexpected()
 	case LabelName: // only in a key

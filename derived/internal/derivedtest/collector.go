@@ -61,6 +61,7 @@ const collector = `
 	bin.ctr.bytes   U64     counter   byte       29.2
 	bin.string      STRING  discrete  .          29.2
 	other           32      instant   .          29.3
+	other.string    STRING  discrete  .          29.3
 	volt            FLOAT   instant   voltage (V)
 	millivolt       FLOAT   instant   voltage (mV)
 `
