@@ -163,7 +163,10 @@ func (p *parser) labelledKey(after *string) *Key {
 	return p.key(start, label, *after)
 }
 
-const lookupExpected = "<metric> expected to follow KEY ->"
+const (
+	lookupExpected = "<metric> expected to follow KEY ->"
+	lookupEnd      = ") expected to follow -> <metric> by (KEY"
+)
 
 // key = source [ "->" NAME [ "by" "(" source ")" ] ] .
 func (p *parser) key(start int, label, after string) *Key {
@@ -179,7 +182,7 @@ func (p *parser) key(start int, label, after string) *Key {
 			p.require(tokLParen, "(KEY) expected to follow by")
 			p.scanNext(true)
 			k.Lookup.By = p.source("-> <metric> by (")
-			p.require(tokRParen, ") expected to follow -> <metric> by (KEY")
+			p.require(tokRParen, lookupEnd)
 			p.advance()
 			below = append(below, k.Lookup.By)
 		}

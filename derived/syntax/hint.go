@@ -54,6 +54,17 @@ func (e *Error) messageHint(text string) string {
 	case strings.HasSuffix(e.Msg, selection) && strings.HasPrefix(after, ",") && !strings.HasSuffix(before, ","),
 		strings.HasSuffix(e.Msg, selection+"<expr>,KEY") && strings.HasPrefix(after, "="):
 		return "a key is /pattern/, a metric or label(name)"
+	case e.Msg == lookupExpected:
+		return "only a metric or a definition can follow ->"
+	case strings.HasSuffix(e.Msg, "KEY") && strings.HasPrefix(after, "->") && strings.Contains(before, "->"):
+		return "a key has one ->"
+	case strings.HasSuffix(e.Msg, "KEY") && spacedArrow.MatchString(after),
+		strings.HasSuffix(e.Msg, "=") && strings.HasPrefix(after, ">"):
+		return "write -> in front of the metric that has the keys"
+	case e.Msg == lookupEnd && strings.HasPrefix(after, "="):
+		return "write the name of the label in front of the whole key: by (name=KEY -> metric)"
+	case strings.HasPrefix(after, ">") && strings.HasSuffix(before, "-"):
+		return "-> is read only in a key: by (KEY -> metric)"
 	case strings.Contains(e.Msg, " string expected to follow "):
 		if match := unquoted.FindStringSubmatch(after); match != nil {
 			return `put it in quotes: "` + match[1] + `"`
@@ -104,6 +115,7 @@ var (
 	unquoted      = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9 ./^]*?) *(?:[,)]|$)`)
 	loneName      = regexp.MustCompile(`^\s*[A-Za-z][A-Za-z0-9_.]*\s*$`)
 	callInMessage = regexp.MustCompile(`expected to follow ([a-z_]+)\($`)
+	spacedArrow   = regexp.MustCompile(`^-\s+>`)
 	tagKey        = regexp.MustCompile(`^([A-Za-z_]+)\s*=`)
 )
 

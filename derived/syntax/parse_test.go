@@ -150,6 +150,10 @@ func TestCanonical(t *testing.T) {
 	same("sum(a) by (label(route), code=/x/, b.c)")
 	same("matchinst(/^5/, a, label(code)) + 1")
 	same("matchinst(!/^5/, a / b, /code:(.*)/)")
+	same("sum(a) by (b -> c)")
+	same("sum(a) by (/x/ -> b.c by (/y/), x=label(d) -> e by (label(f)), g -> by by (by))")
+	same(`matchinst(!/x/, a - b, /^(.*)$/ -> c by (/^\/dev\/(.*)$/)) > 1`)
+	another("sum(a)by(b->c by(d))", "sum(a) by (b -> c by (d))")
 	another("sum( matchinst(/x/,rate(a) , b.c) )", "sum(matchinst(/x/, rate(a), b.c))")
 	another("sum(a) by(a,b ,c = /,/)", "sum(a) by (a, b, c=/,/)")
 	same("sum(a) by (a, b, c, d, e, f, g, h)")
@@ -324,9 +328,15 @@ func TestFields(t *testing.T) {
 		text = `sum(a) by (label( type ))`
 		assert.Equal(t, "label( type )", part(text, parse(t, text).(*Call).By.Keys[0].Span()))
 		assert.Equal(t, 3, parse(t, "sum(-a) by (b)").depth())
+		text = `sum(a) by (x= b -> c.d by ( /e/ ), /f/)`
+		k := parse(t, text).(*Call).By.Keys[0]
+		assert.Equal(t, "x= b -> c.d by ( /e/ )", part(text, k.Span()))
+		assert.Equal(t, "c.d", part(text, k.Lookup.Metric.Span()))
+		assert.Equal(t, "/e/", part(text, k.Lookup.By.Span()))
 		for text, label := range map[string]string{
 			"b": "b", "b.c": "c", "x=b.c": "x", "/x/": "group", "units=/x/": "units", "label(a.b)": "a_b", "y=label(a)": "y",
 			"b.": "group", "b._c": "group", "b, x=c, label(d.e)": "b,x,d_e", "/x/, g=/y/": "group,g",
+			"/x/ -> b.c": "c", "x=a.b -> c by (d)": "x", "label(a) -> b._": "group",
 		} {
 			assert.Equal(t, label, parse(t, "sum(a) by ("+text+")").(*Call).By.LabelName(), text)
 		}

@@ -30,11 +30,14 @@ func TestWalk(t *testing.T) {
 	})
 	t.Run("the metric of a key", func(t *testing.T) {
 		var seen []string
-		Walk(parse(t, "sum(a) by (b) + max(c) by (/x/)"), func(e Expr) bool {
+		const text = "sum(a) by (b -> d by (e)) + max(c) by (/x/ -> f)"
+		Walk(parse(t, text), func(e Expr) bool {
 			seen = append(seen, e.String())
 			return true
 		})
-		assert.Equal(t, []string{"sum(a) by (b) + max(c) by (/x/)", "sum(a) by (b)", "a", "b", "max(c) by (/x/)", "c"}, seen)
+		assert.Equal(t, []string{
+			text, "sum(a) by (b -> d by (e))", "a", "b", "d", "e", "max(c) by (/x/ -> f)", "c", "f",
+		}, seen)
 	})
 	t.Run("not below a node where visit says no", func(t *testing.T) {
 		assert.Equal(t, []string{
@@ -50,7 +53,8 @@ func TestWalk(t *testing.T) {
 func TestOperands(t *testing.T) {
 	for text, want := range map[string]string{
 		"a": "", "-a": "a", "a < b": "a b", "a ? b : c": "a b c", "a[x]": "a", "(a)": "a", "sum(rate(a))": "rate(a)",
-		"defined(a)": "", "matchinst(!/x/, a)": "a", "matchinst(/x/, a, b)": "a b", "sum(a) by (b)": "a b", "sum(a) by (/b/)": "a", `rescale(a, "sec")`: "a", "mkconst(1, type=32)": "",
+		"defined(a)": "", "matchinst(!/x/, a)": "a", "matchinst(/x/, a, b)": "a b", "sum(a) by (b)": "a b", "sum(a) by (/b/)": "a", "sum(a) by (label(b) -> c, d -> e by (f))": "a c d e f",
+		`rescale(a, "sec")`: "a", "mkconst(1, type=32)": "",
 	} {
 		var got []string
 		for _, x := range Operands(parse(t, text)) {
