@@ -15,15 +15,16 @@ import (
 func keyedMoment(shift int) *moment {
 	const n = 10_000
 	names, ids := make(map[pdu.Inst]string, n), make([]pdu.Inst, n)
-	labels := map[string]map[pdu.Inst]string{"both": {}, "route": {}, "code": {}}
+	labels := map[string]map[pdu.Inst]string{"both": {}, "route": {}, "code": {}, "id": {}}
 	m := &moment{values: map[pdu.PMID]*Vector{}, names: map[pdu.InDom]*NameTable{}}
-	cat := groupCatalog()
+	cat := keyedCatalog()
 	x, texts, whole := &Vector{Type: pdu.TypeDouble}, &Vector{Type: pdu.TypeString}, &Vector{Type: pdu.Type64}
 	for i := range ids {
 		id := pdu.Inst(shift + i)
 		route, code := fmt.Sprint("/route/", (shift+i)%1000/10), strconv.Itoa(200+(shift+i)%10)
 		ids[i], names[id] = id, fmt.Sprintf("%d code:%s route:%s", id, code, route)
 		labels["route"][id], labels["code"][id], labels["both"][id] = route, code, route+"-"+code
+		labels["id"][id] = fmt.Sprintf("%064x", id)
 		texts.Blobs = append(texts.Blobs, []byte(route))
 		whole.Bits = append(whole.Bits, uint64((shift+i)%10))
 		x.Bits = append(x.Bits, math.Float64bits(float64(i)))
@@ -31,6 +32,12 @@ func keyedMoment(shift int) *moment {
 	x.Insts = NewInstSet(ids)
 	texts.Insts, whole.Insts = x.Insts, x.Insts
 	m.names[derivedtest.BinInDom] = NewNameTable(names, nil).WithLabels(labels)
+	others := map[pdu.Inst]string{}
+	for i := range ids {
+		others[ids[i]] = fmt.Sprintf("%064x web", ids[i])
+	}
+	m.names[derivedtest.OtherInDom] = NewNameTable(others, nil).WithLabels(labels)
+	m.values[cat["other.texts"].PMID], m.values[cat["other.whole"].PMID] = texts, whole
 	m.values[cat["x"].PMID], m.values[cat["some.texts"].PMID], m.values[cat["whole"].PMID] = x, texts, whole
 	return m
 }
@@ -42,6 +49,7 @@ func BenchmarkKeys(b *testing.B) {
 		"sum(x) by (label(both))", "sum(x) by (label(route), label(code))",
 		"sum(x) by (/code:(.*)/)", "sum(x) by (code=/code:([0-9]*)/, route=/route:(.*)/)",
 		"sum(x) by (some.texts)", "sum(x) by (some.texts, whole)",
+		"sum(x) by (label(id) -> other.texts)", "sum(x) by (/^([0-9]+)/ -> other.texts by (/(..)$/))",
 	} {
 		for name, step := range map[string]int{"steady": 0, "few": 10, "all": 10_000} {
 			b.Run(name+"/"+expr, func(b *testing.B) {

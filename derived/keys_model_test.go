@@ -1,6 +1,8 @@
 package derived
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -28,19 +30,32 @@ type keyedInstance struct {
 	text   string // of the metric some.texts, if it has one
 	whole  string // of the metric whole, likewise
 	x, y   float64
+
+	in *keyedWorld
+}
+
+// otherInstance is an instance of the domain in which keys are looked up, or a group of such.
+type otherInstance struct {
+	id          pdu.Inst
+	name, tag   string // "": not known
+	text, whole string // of the metrics other.texts and other.whole; "none": it has no value there
 }
 
 // keyedWorld is a sample as the model sees it.
 type keyedWorld struct {
 	instances []*keyedInstance
+	others    []*otherInstance
 	fails     pdu.Code // of the metric some.texts
+	failsToo  pdu.Code // of the metric other.texts
 }
 
 // modelledKey is a key with its meaning.
 type modelledKey struct {
 	text, label string
 	of          func(in *keyedInstance) string
-	metric      bool // it is some.texts, which can have an error
+	fails       func(w *keyedWorld) pdu.Code // nil: never
+	metric      bool                         // it begins with a metric: the names of instances do not matter
+	bound       bool                         // it is the bound of a bucket
 }
 
 // boundsAsWritten has values of the label le, and the keys that they are.
@@ -66,10 +81,116 @@ func modelledKeys() []modelledKey {
 		{text: "/[0-9]+/", label: "group", of: found("[0-9]+")},
 		{text: "label(route)", label: "route", of: label("route")},
 		{text: "label(code)", label: "code", of: label("code")},
-		{text: "label(le)", label: "le", of: func(in *keyedInstance) string { return boundsAsWritten[in.labels["le"]] }},
-		{text: "some.texts", label: "texts", of: func(in *keyedInstance) string { return in.text }, metric: true},
-		{text: "whole", label: "whole", of: func(in *keyedInstance) string { return in.whole }},
+		{
+			text: "label(le)", label: "le", bound: true,
+			of: func(in *keyedInstance) string { return boundsAsWritten[in.labels["le"]] },
+		},
+		{
+			text: "some.texts", label: "texts", of: func(in *keyedInstance) string { return in.text }, metric: true,
+			fails: func(w *keyedWorld) pdu.Code { return w.fails },
+		},
+		{text: "whole", label: "whole", of: func(in *keyedInstance) string { return in.whole }, metric: true},
 	}
+}
+
+// unbound is a key as it is under a label other than le.
+func (k modelledKey) unbound() modelledKey {
+	if k.bound {
+		k.bound, k.of = false, func(in *keyedInstance) string { return in.labels["le"] }
+	}
+	return k
+}
+
+// lookup makes a key that looks another one up: the only value of all instances that have the text.
+func (r groupModeller) lookup(k modelledKey) modelledKey {
+	k = k.unbound()
+	from, before := k.of, k.fails
+	text := func(o *otherInstance) string { return o.text }
+	whole := func(o *otherInstance) string { return o.whole }
+	never := func(*keyedWorld) pdu.Code { return 0 }
+	fails := func(w *keyedWorld) pdu.Code { return w.failsToo }
+	pattern := r.pick("^(.)", "([0-9]+)$", "^(.*)$")
+	ways := []struct {
+		text  string
+		finds func(o *otherInstance, key string) bool
+		fails func(w *keyedWorld) pdu.Code
+	}{
+		{"", func(o *otherInstance, key string) bool { return key == o.name || key == strings.Split(o.name, " ")[0] }, never},
+		{" by (label(tag))", func(o *otherInstance, key string) bool { return key == o.tag }, never},
+		{" by (/" + pattern + "/)", func(o *otherInstance, key string) bool {
+			found := regexp.MustCompile(pattern).FindStringSubmatch(o.name)
+			return found != nil && found[1] == key
+		}, never},
+		{" by (other.texts)", func(o *otherInstance, key string) bool { return key == text(o) && key != "none" }, fails},
+		{" by (other.whole)", func(o *otherInstance, key string) bool { return key == whole(o) && key != "none" }, never},
+	}
+	metrics := []struct {
+		name  string
+		value func(o *otherInstance) string
+		fails func(w *keyedWorld) pdu.Code
+	}{{"other.texts", text, fails}, {"other.whole", whole, never}, {"sums", whole, never}, {"grouped", whole, never}}
+	metric := metrics[r.IntN(len(metrics))]
+	way := ways[r.IntN(len(ways))]
+	if metric.name == "grouped" {
+		way = ways[r.IntN(3)]
+	}
+	k.text += " -> " + metric.name + way.text
+	k.fails = func(w *keyedWorld) pdu.Code {
+		code := metric.fails(w)
+		if code == 0 && before != nil {
+			code = before(w)
+		}
+		return cmp.Or(code, way.fails(w))
+	}
+	k.of = func(in *keyedInstance) string {
+		others, values := in.in.others, map[string]bool{}
+		if metric.name == "grouped" {
+			others = groupsOfOthers(others)
+		}
+		key := from(in)
+		for _, o := range others {
+			if key != "" && way.finds(o, key) && metric.value(o) != "none" {
+				values[metric.value(o)] = true
+			}
+		}
+		for only := range values {
+			if len(values) == 1 {
+				return only
+			}
+		}
+		return ""
+	}
+	return k
+}
+
+// groupsOfOthers are the groups of max(other.whole) by (label(tag)).
+func groupsOfOthers(others []*otherInstance) (groups []*otherInstance) {
+	for _, o := range others {
+		at := slices.IndexFunc(groups, func(g *otherInstance) bool { return g.tag == clean(o.tag) })
+		switch {
+		case o.tag == "" || o.whole == "none":
+		case at < 0:
+			groups = append(groups, &otherInstance{name: clean(o.tag), tag: clean(o.tag), whole: o.whole})
+		case number(o.whole) > number(groups[at].whole):
+			groups[at].whole = o.whole
+		}
+	}
+	return groups
+}
+
+func number(text string) (n int64) {
+	_, _ = fmt.Sscan(text, &n)
+	return n
+}
+
+// codeOf is the error of some keys.
+func codeOf(w *keyedWorld, keys []modelledKey) pdu.Code {
+	for _, k := range keys {
+		if k.fails != nil && k.fails(w) < 0 {
+			return k.fails(w)
+		}
+	}
+	return 0
 }
 
 // piece is a key in a name of several: the pieces of it that are never cut, and the whole.
@@ -120,9 +241,13 @@ func (r groupModeller) keys(n int) (texts []string, keys []modelledKey) {
 	all := modelledKeys()
 	for i, at := range r.Perm(len(all))[:n] {
 		key := all[at]
+		looked := r.IntN(3) == 0
+		if looked {
+			key = r.lookup(key)
+		}
 		text := key.text
-		if key.label == "group" || r.IntN(6) == 0 {
-			if key.label != "le" {
+		if looked || key.label == "group" || r.IntN(6) == 0 {
+			if !key.bound {
 				key.label = fmt.Sprint("key", i)
 			}
 			text = key.label + "=" + text
@@ -135,8 +260,8 @@ func (r groupModeller) keys(n int) (texts []string, keys []modelledKey) {
 // groupsOf are the sums of x, or of y, by some keys; and the keys of each group, as they are in its name.
 func groupsOf(w *keyedWorld, keys []modelledKey, y bool) (sums map[string]float64, named map[string][]string, code pdu.Code) {
 	sums, named = map[string]float64{}, map[string][]string{}
-	if w.fails < 0 && slices.ContainsFunc(keys, func(key modelledKey) bool { return key.metric }) {
-		return nil, nil, w.fails
+	if code := codeOf(w, keys); code < 0 {
+		return nil, nil, code
 	}
 	for _, in := range w.instances {
 		var texts, inName []string
@@ -169,12 +294,12 @@ func (r groupModeller) keyed() keyedExpression {
 			text = "sum(" + text + ") " + by
 		}
 		return keyedExpression{text, func(w *keyedWorld) (map[string]float64, pdu.Code) {
-			if key.metric && w.fails < 0 {
-				return nil, w.fails
+			if code := codeOf(w, keys[:1]); code < 0 {
+				return nil, code
 			}
-			left, values := &keyedWorld{fails: w.fails}, map[string]float64{}
+			left, values := &keyedWorld{fails: w.fails, failsToo: w.failsToo}, map[string]float64{}
 			for _, in := range w.instances {
-				if re.MatchString(key.of(in)) != not && (in.name != "" || strings.Contains("some.texts whole", key.text)) {
+				if re.MatchString(key.of(in)) != not && (in.name != "" || key.metric) {
 					left.instances = append(left.instances, in)
 					values[fmt.Sprint("#", in.id)] = in.x
 				}
@@ -224,7 +349,7 @@ func (r groupModeller) keyed() keyedExpression {
 			sums, _, code := groupsOf(w, keys, true)
 			each := map[string]float64{}
 			for _, in := range w.instances {
-				alone, _, _ := groupsOf(&keyedWorld{instances: []*keyedInstance{in}, fails: w.fails}, keys, true)
+				alone, _, _ := groupsOf(&keyedWorld{instances: []*keyedInstance{in}, fails: w.fails, failsToo: w.failsToo}, keys, true)
 				for name := range alone {
 					each[fmt.Sprint("#", in.id)] = in.x + sums[name]
 				}
@@ -234,10 +359,8 @@ func (r groupModeller) keyed() keyedExpression {
 	default: // groups by as many other keys
 		for i := range texts {
 			texts[i] = fmt.Sprint("a", i, "=", keys[i].text)
+			keys[i] = keys[i].unbound() // as its label is another one, its number is not read
 			keys[i].label = fmt.Sprint("a", i)
-			if strings.Contains(keys[i].text, "(le)") { // as its label is another one, its number is not read
-				keys[i].of = func(in *keyedInstance) string { return in.labels["le"] }
-			}
 		}
 		more, others := r.keys(len(keys))
 		text := "sum(x) by (" + strings.Join(texts, ", ") + ") + sum(y) by (" + strings.Join(more, ", ") + ")"
@@ -289,9 +412,42 @@ func (r groupModeller) instance(id pdu.Inst, in *keyedInstance) *keyedInstance {
 	return made
 }
 
+// other makes an instance of the other domain, or changes one.
+func (r groupModeller) other(id pdu.Inst, o *otherInstance) *otherInstance {
+	made := &otherInstance{id: id}
+	if o != nil {
+		*made = *o
+	}
+	for _, field := range []struct {
+		text *string
+		of   []string
+	}{
+		{&made.name, []string{"sda 1", "sda", "sdb", "/pay", "200", "500", "7", "1", "root", "a b", "", "1.0"}},
+		{&made.tag, []string{"sda", "sdb", "200", "500", "-1", "1", "0", "root", "a b", "", "a:b"}},
+		{&made.text, []string{"none", "root", "www data", "", "sda", "1", "\xff", "%", "7"}},
+		{&made.whole, []string{"none", "-1", "0", "1", "500", "7"}},
+	} {
+		if o == nil || r.IntN(6) == 0 {
+			*field.text = r.pick(field.of...)
+		}
+	}
+	return made
+}
+
+// keyedCatalog has the metrics of two domains.
+func keyedCatalog() CatalogMap {
+	cat := groupCatalog()
+	cat["other.texts"] = pdu.Desc{PMID: pdu.NewPMID(29, 1, 1), Type: pdu.TypeString, InDom: derivedtest.OtherInDom}
+	cat["other.whole"] = pdu.Desc{PMID: pdu.NewPMID(29, 1, 2), Type: pdu.Type64, InDom: derivedtest.OtherInDom}
+	return cat
+}
+
+// keyedDefinitions are looked up as the metrics are.
+var keyedDefinitions = [][2]string{{"sums", "other.whole + 0"}, {"grouped", "max(other.whole) by (label(tag))"}}
+
 // sampleOf is a world as the evaluator sees it. Names that have not changed are those of the sample before.
 func sampleOf(w *keyedWorld, before *moment) *moment {
-	cat := groupCatalog()
+	cat := keyedCatalog()
 	vectors := map[string]*Vector{}
 	ids := map[string][]pdu.Inst{}
 	for name := range cat {
@@ -318,16 +474,46 @@ func sampleOf(w *keyedWorld, before *moment) *moment {
 			ids["whole"], vectors["whole"].Bits = append(ids["whole"], in.id), append(vectors["whole"].Bits, uint64(n))
 		}
 	}
+	otherNames, tags := map[pdu.Inst]string{}, map[string]map[pdu.Inst]string{"tag": {}}
+	for _, o := range w.others {
+		if o.name != "" {
+			otherNames[o.id] = o.name
+		}
+		if o.tag != "" {
+			tags["tag"][o.id] = o.tag
+		}
+		if o.text != "none" {
+			ids["other.texts"] = append(ids["other.texts"], o.id)
+			vectors["other.texts"].Blobs = append(vectors["other.texts"].Blobs, []byte(o.text))
+		}
+		if o.whole != "none" {
+			ids["other.whole"] = append(ids["other.whole"], o.id)
+			vectors["other.whole"].Bits = append(vectors["other.whole"].Bits, uint64(number(o.whole)))
+		}
+	}
 	m := &moment{values: map[pdu.PMID]*Vector{}, names: map[pdu.InDom]*NameTable{}}
 	for name, v := range vectors {
 		v.Insts = NewInstSet(ids[name])
 		if before != nil && slices.Equal(before.values[cat[name].PMID].Insts.IDs(), ids[name]) {
-			v.Insts = before.values[cat[name].PMID].Insts
+			old := before.values[cat[name].PMID]
+			if v.Insts = old.Insts; slices.EqualFunc(v.Blobs, old.Blobs, bytes.Equal) {
+				v.Blobs = old.Blobs // as a maker of samples has it
+			}
 		}
 		m.values[cat[name].PMID] = v
 	}
 	if w.fails < 0 {
 		m.values[cat["some.texts"].PMID] = &Vector{Type: pdu.TypeString, Code: w.fails}
+	}
+	if w.failsToo < 0 {
+		m.values[cat["other.texts"].PMID] = &Vector{Type: pdu.TypeString, Code: w.failsToo}
+	}
+	m.names[derivedtest.OtherInDom] = NewNameTable(otherNames, nil).WithLabels(tags)
+	if before != nil {
+		if old := before.names[derivedtest.OtherInDom]; maps.Equal(old.Names(), otherNames) &&
+			maps.EqualFunc(old.Labels(), tags, maps.Equal) {
+			m.names[derivedtest.OtherInDom] = old
+		}
 	}
 	table := NewNameTable(names, nil).WithLabels(labels)
 	if before != nil {
@@ -340,22 +526,25 @@ func sampleOf(w *keyedWorld, before *moment) *moment {
 	return m
 }
 
-// Keys, tuples and groups of groups have the values of the model in 2,000 worlds, whose instances come, go, and change
-// their names and labels.
+// Keys, tuples, look-ups and groups of groups have the values of the model in 2,200 worlds, whose instances come, go, and
+// change their names and labels.
 func TestKeysFollowTheModel(t *testing.T) {
 	r := groupModeller{rand.New(rand.NewPCG(63, 1))}
-	values := 0
-	for range 2000 {
+	values, lookedUp := 0, 0
+	for range 2200 {
 		var made []keyedExpression
 		var defs []*Definition
 		for i := range 4 {
 			made = append(made, r.keyed())
 			defs = append(defs, definition(t, fmt.Sprint("m", i), made[i].text))
 		}
-		set := Language{}.NewSet(defs, groupCatalog(), "derived")
+		for _, one := range keyedDefinitions {
+			defs = append(defs, definition(t, one[0], one[1]))
+		}
+		set := Language{}.NewSet(defs, keyedCatalog(), "derived")
 		eval, groups := set.NewEvaluation(), NewGroups()
 		eval.SetGroups(groups)
-		all := map[pdu.Inst]*keyedInstance{}
+		all, others := map[pdu.Inst]*keyedInstance{}, map[pdu.Inst]*otherInstance{}
 		var sample *moment
 		for at := range 4 {
 			for id := range pdu.Inst(8) {
@@ -366,14 +555,29 @@ func TestKeysFollowTheModel(t *testing.T) {
 					all[id] = r.instance(id, known)
 				}
 			}
+			for id := range pdu.Inst(8) {
+				switch known := others[id]; {
+				case r.IntN(6) == 0 && known != nil:
+					delete(others, id)
+				case r.IntN(2) == 0:
+					others[id] = r.other(id, known)
+				}
+			}
 			w := &keyedWorld{}
 			for _, id := range slices.Sorted(maps.Keys(all)) {
+				all[id].in = w
 				w.instances = append(w.instances, all[id])
+			}
+			for _, id := range slices.Sorted(maps.Keys(others)) {
+				w.others = append(w.others, others[id])
 			}
 			if r.IntN(10) == 0 && len(w.instances) > 0 {
 				w.fails = pdu.ErrAgain
 			}
-			if w.fails == 0 {
+			if r.IntN(10) == 0 && len(w.instances) > 0 {
+				w.failsToo = pdu.ErrTimeout
+			}
+			if w.fails == 0 && w.failsToo == 0 {
 				sample = sampleOf(w, sample)
 				eval.Reset(sample)
 			} else {
@@ -399,9 +603,12 @@ func TestKeysFollowTheModel(t *testing.T) {
 				}
 				require.Equal(t, code, min(0, v.Code), made[i].text)
 				require.Equal(t, want, got, made[i].text)
-				values += len(want)
+				if values += len(want); strings.Contains(made[i].text, "->") {
+					lookedUp += len(want)
+				}
 			}
 		}
 	}
 	require.Greater(t, values, 20_000, "a test over nothing shows nothing")
+	require.Greater(t, lookedUp, 3_000, "likewise")
 }

@@ -54,9 +54,12 @@ func (s *InstSet) Join(other *InstSet) *Join {
 	return j
 }
 
-// PositionsIn returns the position of each instance in another set, -1 for those that it lacks.
+// PositionsIn returns the position of each instance in another set, -1 for those that it lacks. Nil is an empty set.
 func (s *InstSet) PositionsIn(other *InstSet) []int {
-	at := slices.Repeat([]int{-1}, s.Len())
+	at := slices.Repeat([]int{-1}, len(s.IDs()))
+	if s == nil || other == nil {
+		return at
+	}
 	j := s.Join(other)
 	for p := range j.Insts.IDs() {
 		at[j.Left.Place(p)] = j.Right.Place(p)

@@ -90,11 +90,8 @@ func newValues(k *Lookup, known *values) *values {
 	return v
 }
 
-// add adds the value of an instance that is found by a text; "": it is not.
+// add adds the value of an instance that is found by a text. The empty one is never looked up.
 func (v *values) add(by, text string) {
-	if by == "" {
-		return
-	}
 	before, ok := v.byText[by]
 	v.byText[by] = value{text, before.different || ok && before.text != text}
 }
