@@ -75,9 +75,11 @@ func BenchmarkGroups(b *testing.B) {
 }
 
 func benchmarkGroups(b *testing.B, expr string, n int, all ...*moment) {
-	set, m := only(b, expr, groupCatalog())
+	set, m := only(b, expr, keyedCatalog())
 	require.Nil(b, m.Err)
 	eval := set.NewEvaluation()
+	eval.Reset(all[0])
+	eval.Value(m)
 	next := 0
 	b.ReportAllocs()
 	for b.Loop() {

@@ -49,13 +49,34 @@ func BenchmarkKeys(b *testing.B) {
 		"sum(x) by (label(both))", "sum(x) by (label(route), label(code))",
 		"sum(x) by (/code:(.*)/)", "sum(x) by (code=/code:([0-9]*)/, route=/route:(.*)/)",
 		"sum(x) by (some.texts)", "sum(x) by (some.texts, whole)",
-		"sum(x) by (label(id) -> other.texts)", "sum(x) by (/^([0-9]+)/ -> other.texts by (/(..)$/))",
 	} {
 		for name, step := range map[string]int{"steady": 0, "few": 10, "all": 10_000} {
 			b.Run(name+"/"+expr, func(b *testing.B) {
 				all := []*moment{keyedMoment(0)}
 				for i := 1; step > 0 && i < 40; i++ {
 					all = append(all, keyedMoment(i*step))
+				}
+				benchmarkGroups(b, expr, 10_000, all...)
+			})
+		}
+	}
+}
+
+// BenchmarkLookup compares groups by what is looked up with groups by a metric and by the key that is looked up, a text
+// of 64 digits as the id of a container. What is looked up stays; or as many of its instances come and go, too.
+func BenchmarkLookup(b *testing.B) {
+	cat := keyedCatalog()
+	for _, expr := range []string{"sum(x) by (some.texts)", "sum(x) by (label(id))", "sum(x) by (label(id) -> other.texts)"} {
+		for name, step := range map[string]int{"steady": 0, "few": 10, "both": 10} {
+			b.Run(name+"/"+expr, func(b *testing.B) {
+				all := []*moment{keyedMoment(0)}
+				for i := 1; step > 0 && i < 10; i++ {
+					m := keyedMoment(i * step)
+					if name == "few" {
+						m.names[derivedtest.OtherInDom] = all[0].names[derivedtest.OtherInDom]
+						m.values[cat["other.texts"].PMID] = all[0].values[cat["other.texts"].PMID]
+					}
+					all = append(all, m)
 				}
 				benchmarkGroups(b, expr, 10_000, all...)
 			})

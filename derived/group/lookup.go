@@ -49,7 +49,8 @@ func (v *values) holds(k *Lookup) bool {
 	return v.of.holds(k.Insts, &k.Values) && v.by.holds(k.Insts, &k.By)
 }
 
-// lookUp sets the keys to what is looked up. Values that are the same as in an earlier result need no other table.
+// lookUp sets the keys to what is looked up. Values that are the same as in an earlier result need no other table, and
+// an instance with the same text as there needs no search.
 func (t *Texts) lookUp(k *Lookup, known *Texts) {
 	l := &lookup{}
 	if known != nil && known.kind == KeyLookup {
@@ -59,11 +60,17 @@ func (t *Texts) lookUp(k *Lookup, known *Texts) {
 	if l.in == nil || !l.in.holds(k) {
 		t.found.in = newValues(k, l.in)
 	}
+	var was []int
+	if t.found.in == l.in {
+		was = t.from.PositionsIn(known.from)
+	}
 	for i, text := range t.found.from.Of {
-		if text == "" {
+		if was != nil && was[i] >= 0 && known.Of[was[i]] != "" && l.from.Of[was[i]] == text {
+			t.Of[i] = known.Of[was[i]]
 			continue
 		}
 		switch v, ok := t.found.in.byText[text]; {
+		case text == "":
 		case !ok:
 			t.found.Nothing++
 		case v.different:
