@@ -94,6 +94,7 @@ type (
 	GroupHolder = group.Holder
 	Group       = group.Group
 	GroupDomain = group.Domain
+	Missed      = group.Missed
 )
 
 // NewGroups returns Groups without a group.

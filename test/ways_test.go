@@ -160,11 +160,13 @@ func (a *scriptedAgent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error
 const scriptedDefinitions = `w.quick = share_bucket(sum_sample(delta(script.histogram), "4s"), 1)
 w.sums = sum_sample(delta(script.histogram), "4s")
 w.guarded = share_bucket(last_sample(script.guard > 3 ? script.guarded : 8, "1s"), 1)
+w.looked = scalar((last_sample(sum(script.guard) by (k=/^(.)$/ -> script.guard by (/^(.)$/)), "1s"))[9])
 w.pace = share_bucket(avg_sample(rate(script.histogram), "4s"), 1)
 `
 
 const exchangedDefinitions = `w.high = max_sample(script.level, "4s")
 w.alarm = latch(script.level > 500, script.level < 0)
+w.named = scalar((last_sample(sum(script.guarded) by (script.guard -> script.level by (/([0-9])$/)), "1s"))[1])
 `
 
 const liveDefinitions = `w.refused = nth_percentile_bucket(last_sample(script.refused, "5s"), 50)
@@ -178,20 +180,23 @@ w.ticks = max(count_sample(script.step, "5s"))
 // second, all of them slow, the share is 0. The tick of the restart counts for no bucket: at step 7 it is 30 of
 // 100 + 100 + 30, and at step 8 60 of 100 + 60. Without the histogram, each bucket counts for itself: the first one has
 // counted 20 at the restart, and the others have no value. Of the guard, the buckets are 4, 8, 8, or the last one has no
-// value.
+// value. What is looked up is the guard of the instance: the group 9 has the first one, and the last one at each other step.
 const scriptedValues = `w.quick    * 0 0 0 0 0 0 0.13043478260869565 0.375 1 1 1 1
 w.pace     * 0 0 0 0 0 0 0.13043478260869565 0.375 1 1 1 1
 w.sums[a]  * 0 0 0 0 0 20 50 80 110 120 120 120
 w.sums[b]  * 100 200 300 400 400 300 230 160 90 120 120 120
 w.sums[c]  * 100 200 300 400 400 300 230 160 90 120 120 120
+w.looked   9 18 9 18 9 18 9 18 9 18 9 18 9
 w.guarded  0.5 _ 0.5 _ 0.5 _ 0.5 _ 0.5 _ 0.5 _ 0.5
 `
 
-// An instance that is not there has no value from the next tick on.
+// An instance that is not there has no value from the next tick on. The level of the instance with the number of a guard is
+// 1, whichever number of PCP's it has.
 const exchangedValues = `w.high[i0]   1000 1000 1000 1000 1000 1000 1000 1000 1000 1000 1000 1000 1000
 w.high[i1]   1 1 1 1 1 1 _ 1 1 1 1 1 1
 w.alarm[i0]  1 1 1 1 1 1 1 1 1 1 1 1 1
 w.alarm[i1]  0 0 0 0 0 0 _ 0 0 0 0 0 0
+w.named      7 7 7 7 7 7 _ 7 7 7 7 7 7
 `
 
 const liveValues = `w.refused  _ _ _ _ _ _ _ _ _ _ _ _ _

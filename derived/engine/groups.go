@@ -107,6 +107,15 @@ func (e *Evaluation) key(at int32) group.Key {
 	return k
 }
 
+// Missed counts for each key of m, which is an aggregate with by (KEY) and was computed without error, the instances for
+// which a look-up finds none. Nil: there are no groups.
+func (e *Evaluation) Missed(m *Metric) []group.Missed {
+	if c := e.results[m.root].cell; c != nil && c.cellMemory != nil && c.grouping != nil {
+		return c.grouping.Missed()
+	}
+	return nil
+}
+
 // aggregateGroups computes an aggregate for each group. Without values there are no groups, and count() of an error has
 // none either.
 func (e *Evaluation) aggregateGroups(s *step, c *cell) {

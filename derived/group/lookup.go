@@ -40,6 +40,17 @@ type value struct {
 	different bool // instances with different values are found
 }
 
+// Missed counts for each key of g the instances for which a look-up finds none; of other keys it is zero.
+func (g *Grouping) Missed() []Missed {
+	all := make([]Missed, len(g.keys))
+	for i, t := range g.keys {
+		if t.found != nil {
+			all[i] = t.found.Missed
+		}
+	}
+	return all
+}
+
 // holds reports whether l has what is looked up for a set.
 func (l *lookup) holds(from *column.InstSet, k *Lookup) bool {
 	return l.from.holds(from, &k.From) && l.in.holds(k)

@@ -33,24 +33,32 @@ func (e *explanation) sample(
 // shownGroups is the number of groups of one key that are shown.
 const shownGroups = 20
 
-// showGroups prints the present groups of a metric. Two probes count the instances of each clause "by": those of each
-// group, and all, which may be more.
+// showGroups prints the present groups of a metric, and those by the keys that matchinst() looks up. Two probes count the
+// instances of each clause "by": those of each group, and all, which may be more.
 func (e *explanation) showGroups(ctx context.Context, s subject, m *derived.Metric) error {
 	var probes []*derived.Definition
-	var clauses []string
+	var clauses []*syntax.By
 	for l := range m.Lines {
 		call, ok := l.Expr.(*syntax.Call)
-		if !ok || call.By == nil || slices.Contains(clauses, call.By.String()) {
+		if !ok {
+			continue
+		}
+		clause := call.By
+		if keys := call.Keys(); clause == nil && len(keys) > 0 && keys[0].Lookup != nil {
+			clause = &syntax.By{Keys: keys}
+		}
+		if clause == nil ||
+			slices.ContainsFunc(clauses, func(by *syntax.By) bool { return by.String() == clause.String() }) {
 			continue
 		}
 		if leaf := l.Kids[0].Leaf(); leaf != nil {
-			for _, by := range []*syntax.By{call.By, nil} {
+			for _, by := range []*syntax.By{clause, nil} {
 				count := &syntax.Call{Func: syntax.Count, Args: []syntax.Expr{leaf}, By: by}
 				probes = append(probes, &derived.Definition{
 					Name: fmt.Sprintf("(groups %d)", len(probes)), Text: count.String(), Expr: count,
 				})
 			}
-			clauses = append(clauses, call.By.String())
+			clauses = append(clauses, clause)
 		}
 	}
 	if len(clauses) == 0 {
@@ -70,10 +78,10 @@ func (e *explanation) showGroups(ctx context.Context, s subject, m *derived.Metr
 }
 
 // showGroupsBy prints the groups of one key, with the number of their instances.
-func (e *explanation) showGroupsBy(clause string, s *session.Session, perGroup, whole *derived.Metric) {
-	v := s.Value(perGroup)
+func (e *explanation) showGroupsBy(by *syntax.By, s *session.Session, perGroup, whole *derived.Metric) {
+	v, clause := s.Value(perGroup), printable.Line(by.String())
 	if v.Code < 0 {
-		fmt.Fprintf(e.stdout, "%s: %v\n", printable.Line(clause), v.Code)
+		fmt.Fprintf(e.stdout, "%s: %v\n", clause, v.Code)
 		return
 	}
 	members := uint64(0)
@@ -88,12 +96,18 @@ func (e *explanation) showGroupsBy(clause string, s *session.Session, perGroup, 
 	if len(e.archive.Paths) > 0 {
 		when = "at " + s.Time().UTC().Format(time.RFC3339)
 	}
-	fmt.Fprintf(e.stdout, "%s %s: %s, %s", printable.Line(clause), when, plural.Of(v.Len(), "group"),
+	fmt.Fprintf(e.stdout, "%s %s: %s, %s", clause, when, plural.Of(v.Len(), "group"),
 		plural.Of(int(total), "instance"))
 	if members < total {
 		fmt.Fprintf(e.stdout, ", %d of them in no group", total-members)
 	}
 	fmt.Fprintln(e.stdout)
+	for i, missed := range s.Missed(perGroup) {
+		if missed.Nothing+missed.Different > 0 {
+			fmt.Fprintf(e.stdout, "    -> %s: nothing found for %s, different values for %s\n", by.Keys[i].Lookup.Metric,
+				plural.Of(missed.Nothing, "instance"), plural.Of(missed.Different, "instance"))
+		}
+	}
 	for i, n := range v.Bits[:min(len(v.Bits), shownGroups)] {
 		name, _ := s.InstanceName(perGroup.Desc.InDom, v.At(i))
 		fmt.Fprintf(e.stdout, "    %q of %d\n", name, n)

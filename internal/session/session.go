@@ -322,6 +322,10 @@ func (s *Session) Time() time.Time {
 // Value computes a watched metric from the samples so far. The result is valid until the next Sample.
 func (s *Session) Value(m *derived.Metric) *derived.Vector { return s.eval.Value(m) }
 
+// Missed counts for each key of a watched metric the instances for which a look-up finds none, see
+// [derived.Evaluation.Missed].
+func (s *Session) Missed(m *derived.Metric) []derived.Missed { return s.eval.Missed(m) }
+
 // InstanceName returns the name of an instance of a watched metric; ok is false if it is not known. An instance that has
 // gone, and of which a function over time still has a value, has the name that it had.
 func (s *Session) InstanceName(d pdu.InDom, id pdu.Inst) (name string, ok bool) {
