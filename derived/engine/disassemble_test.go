@@ -84,6 +84,10 @@ func (p *program) print(i int32, numbers map[int32]int) string {
 			words = append(words, "label("+p.text(s)+")")
 		case group.KeyPattern:
 			words = append(words, fmt.Sprintf("/%s/", p.pattern(s)))
+		case group.KeyName:
+			words = append(words, "name")
+		case group.KeyLookup:
+			words = append(words, "lookup")
 		case group.KeyGroup:
 			at, count := s.place()
 			words = append(words, fmt.Sprintf("%d of %d", at, count))

@@ -33,7 +33,7 @@ func TestKeys(t *testing.T) {
 	cat := derivedtest.NewCatalog(t)
 	lines := []string{
 		`x = max_sample(y + max(long.one, long.ten), "5s")`,
-		`y = sum(matchinst(!/a/, bin * 2)) + (bin)[bin-1] + sum(sum(bin) by (/b/)) + mkconst(1, meta=w) * (rescale(byte, "byte") > 0) + z`,
+		`y = sum(matchinst(!/a/, bin * 2)) + (bin)[bin-1] + sum(sum(bin) by (/b/)) + sum(sum(bin) by (/l/ -> other by (/m/))) + mkconst(1, meta=w) * (rescale(byte, "byte") > 0) + z`,
 		`z = (mkconst(1, meta=w) > 0 ? -long.ten : 2) + nth_percentile_inst(bin, 50) + defined(w)`,
 		`w = mkconst(3, type=u32)`,
 	}
@@ -47,6 +47,7 @@ func TestKeys(t *testing.T) {
 	for _, change := range []string{
 		`max_sample(->min_sample(`, `"5s"->"6s"`, `y + max(->y - max(`, `+ max(->+ min(`, `long.one, long.ten->long.ten, long.one`,
 		`!/a/->/a/`, `!/a/->!/b/`, `bin * 2->bin * 3`, `bin-1->bin-2`, `by (/b/)->by (/c/)`, `by (/b/)->by (other=/b/)`,
+		`/l/->/k/`, `other by (/m/)->other.string by (/m/)`, `by (/m/)->by (/n/)`, `by (/m/)->by (other)`, ` by (/m/)->`,
 		`"byte"->"Kbyte"`, `-long.ten->long.ten`, `-long.ten->(-long.ten)`, `: 2)->: 3)`, `bin, 50->bin, 51`,
 		`defined(w)->defined(v)`, `> 0 ->>= 0 `, `mkconst(3, type=u32)->mkconst(3, type=u64)`,
 	} {
@@ -55,7 +56,7 @@ func TestKeys(t *testing.T) {
 		assert.NotEqual(t, lines, changed, change)
 		assert.NotEqual(t, before, key(cat, changed...), change)
 	}
-	for _, name := range []string{"long.one", "long.ten", "bin", "byte"} {
+	for _, name := range []string{"long.one", "long.ten", "bin", "byte", "other"} {
 		other := derivedtest.NewCatalog(t)
 		desc := other.Metrics[name]
 		desc.PMID++

@@ -548,13 +548,17 @@ func TestNestedDefinitions(t *testing.T) {
 // A metric that is computed from protected operands is protected.
 func TestProtectedOperands(t *testing.T) {
 	for definition, protected := range map[string]bool{
-		"m = proc.io":                 true,
-		"m = sum(proc.io) + up.count": true,
-		"m = up.count":                false,
-		"m = derived.inner":           true,
-		"m = inner + 1":               true,
-		"m = outer":                   true,
-		"m = proc2.io":                false,
+		"m = proc.io":                         true,
+		"m = sum(proc.io) + up.count":         true,
+		"m = up.count":                        false,
+		"m = derived.inner":                   true,
+		"m = inner + 1":                       true,
+		"m = outer":                           true,
+		"m = sum(up.bin) by (/x/ -> proc.io)": true,
+		"m = matchinst(/x/, up.bin, /x/ -> procs by (proc.io))":          true,
+		"m = sum(up.bin) by (/x/ -> procs by (label(x)))":                true,
+		"m = sum(up.bin) by (/x/ -> up.bin by (up.bin), label(proc.io))": false,
+		"m = proc2.io": false,
 		`m = max(max_sample(rate(proc.io), "1min"))`:           true,
 		`m = up.load / sum(avg_sample(rate(proc.io), "1min"))`: true,
 		"m = defined(proc.io) ? up.load : up.load + 1":         false,
@@ -563,7 +567,7 @@ func TestProtectedOperands(t *testing.T) {
 			s := newSite(t)
 			s.catalog["proc2.io"] = s.catalog["up.count"]
 			s.protect = []string{"proc"}
-			s.serve(conf(definition, "inner = max(proc.io)", "outer = derived.inner"))
+			s.serve(conf(definition, "inner = max(proc.io)", "procs = proc.io", "outer = derived.inner"))
 			require.Equal(t, Bound, s.metric("m").State)
 			assert.Equal(t, protected, s.metric("m").Protected)
 		})

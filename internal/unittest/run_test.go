@@ -199,6 +199,19 @@ func TestPasses(t *testing.T) {
 				"x[hard_disk] 2\n expect y[sda] 0.25\n expect y[sdb] 1\n expect y[md 0] 0.75",
 		},
 		{
+			"groups by what is looked up", "x = sum(total) by (disk=/^(..)/ -> mounted by (/^.dev.(..)/))\n" +
+				"y = matchinst(/^b$/, total, label(id) -> mounted)",
+			"metric total U64 instant 60.1\n indom 60.1 sda sdb \"md 0\"\n label 60.1 id 7 7 8\n " +
+				"metric mounted STRING discrete 60.8\n indom 60.8 \"/dev/sd\" \"/dev/md\" 7 \"8 old\"\n " +
+				"given total[sda] 1...\n given total[sdb] 2...\n given total[md 0] 3...\n given mounted[/dev/sd] \"a\" \"b\" _\n " +
+				"given mounted[/dev/md] \"b\"...\n given mounted[7] \"b\" \"b\" \"a\"\n given mounted[8 old] \"a\" \"a\" \"b\"\n " +
+				"expect x[a] 3 _ _\n expect x[b] 3 6 3\n expect y[sda] 1 1 _\n expect y[sdb] 2 2 _\n expect y[md 0] _ _ 3",
+		},
+		{
+			"an error of what is looked up", "x = sum(total) by (/^(.)/ -> load)\ny = sum(total)",
+			"metric load U32 instant 60.2\n given total 1 1\n given load PM_ERR_AGAIN 1\n expect x PM_ERR_AGAIN _\n expect y 3 3",
+		},
+		{
 			"an error of groups", "x = sum(total) by (reads)",
 			"given total 1\n given reads PM_ERR_AGAIN\n expect x PM_ERR_AGAIN",
 		},
