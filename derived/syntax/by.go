@@ -181,7 +181,7 @@ func (p *parser) key(start int, label, after string) *Key {
 			p.advance()
 			p.require(tokLParen, "(KEY) expected to follow by")
 			p.scanNext(true)
-			k.Lookup.By = p.source("-> <metric> by (")
+			k.Lookup.By = p.source("by (")
 			p.require(tokRParen, lookupEnd)
 			p.advance()
 			below = append(below, k.Lookup.By)

@@ -227,7 +227,9 @@ func operatorHint(word string) string {
 		return `write min_sample(x > 5, "5min") for a condition that has held for five minutes`
 	case "without":
 		return "write by (…) with the key that remains, behind the closing parenthesis of the function"
-	case "on", "ignoring", "group_left", "group_right":
+	case "group_left", "info", "label_replace":
+		return "there is no " + lower + ": by (KEY) names groups, and by (KEY -> metric) has their names from another domain"
+	case "on", "ignoring", "group_right":
 		return "there is no " + lower + ": values pair by instance, and groups of by (…) by their names"
 	}
 	operators := map[string]string{"and": "&&", "or": "||", "not": "!"}

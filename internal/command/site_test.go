@@ -54,6 +54,11 @@ swap.pagesout               U64    counter  count        .     7
 proc.psinfo.cmd             STRING discrete .            60.5  init pmcd
 filesys.used                U64    instant  Kbyte        60.6  1000 2000
 filesys.avail               U64    instant  Kbyte        60.6  9000 8000
+filesys.mountdir            STRING discrete .            60.6  / /srv
+disk.partitions.write_bytes U64    counter  Kbyte        60.1  3000 15000
+containers.name             STRING discrete .            60.4
+proc.psinfo.pid             U32    discrete .            60.5  1 812
+proc.psinfo.ppid            U32    discrete .            60.5  0 1
 cgroup.memory.usage         U64    instant  byte         60.7  3000 2000 1000
 kernel.all.uptime           DOUBLE instant  sec          .     5000
 proc.psinfo.start_time      U64    discrete millisec     60.5  0 1000
