@@ -97,6 +97,8 @@ func TestNoAllocation(t *testing.T) {
 		"matchinst(/[13579]$/, bin, /([0-9]+)/) + matchinst(!/5/, bin, bin.u)",
 		"bin / sum(bin) by (one=/([0-9])$/, bin.u)",
 		"sum(sum(bin) by (one=/([0-9])$/, ten=/([0-9])[0-9]$/)) by (label(ten))",
+		"sum(bin) by (/([0-9])$/ -> bin.l by (bin), x=bin.u -> bin.u by (/([0-9]+)/))",
+		"matchinst(/0/, bin, /-([0-9]+)/ -> bin by (bin)) + bin / sum(bin) by (/(i.*)/ -> bin.ul)",
 		"avg(bin) by (/([0-9])$/) > 30 ? bin.l : bin.l - bin",
 		"default(bin > 30 ? delta(bin.l) : bin.l - bin, 7)",
 		"nth_percentile_bucket(bin, 95) - share_bucket(bin.d, 500)",

@@ -35,6 +35,7 @@ func FuzzPipeline(f *testing.F) {
 		}
 	}
 	f.Add("m1 + 1\nderived.m2 * m3\nm0\nbin", uint64(3))
+	f.Add("sum(bin) by (/-(.)/ -> bin.u by (/(.)$/), x=bin -> m1)\nmax(other) by (label(l))", uint64(5))
 	f.Add("delta(m1)\ndelta(m2)\nrate(bin) > 0", uint64(4))
 
 	cat := derivedtest.NewHostCatalog(f)
