@@ -29,7 +29,7 @@ const (
 // install` puts them, and waits until they have values.
 func startWithConf(t *testing.T) (p *pmcdtest.PMCD, program string) {
 	t.Helper()
-	program, p = must(daemonProgram())(t), startDerived(t)
+	program, p = must(daemonProgram())(t), pmcdtest.Start(t, newDebianHost(t).containers(nil, nil))
 	copyConf(t, p)
 	await.Until(t, "the agent reads "+confDir, func() bool {
 		out, _, _ := p.Run(t, "pminfo", "-f", "derived.host.saturation.worst", "derived.host.disk.queue",
@@ -172,7 +172,7 @@ func TestConf(t *testing.T) {
 // The metrics of a host have the metadata that the unit tests of definitions give them. The width of a counter may
 // differ.
 func TestConfMetadata(t *testing.T) {
-	conn := dial(t, pmcdtest.Start(t, pmcdtest.Config{}))
+	conn := dial(t, pmcdtest.Start(t, newDebianHost(t).containers(nil, nil)))
 	indom := regexp.MustCompile(`^\d+\.\d+$`)
 	seen := make(map[string]bool)
 	for _, file := range slices.Concat(confFiles(t, confDir, "*.test"), confFiles(t, optionalDir, "*.test")) {
