@@ -198,9 +198,10 @@ func TestConfNames(t *testing.T) {
 	writeFile(t, p.Dir, "etc/pmdaderived/test.conf", `
 test.cpu = count(cgroup.cpuacct.usage) == 0 && count(containers.name) > 0 ? rate(cgroup.cpu.stat.usage) : novalue()
 test.io = count(containers.name) > 0 ? rate(cgroup.io.stat.rbytes + cgroup.io.stat.wbytes) : novalue()
-test.dm = rate(disk.dm.total_bytes)
-test.partitions = rate(disk.partitions.total_bytes)
-`)
+test.all = count(disk.dm.total_bytes) + count(disk.partitions.total_bytes) + count(disk.dev.total_bytes) + count(filesys.mountdir)
+test.dm = test.all > 0 ? rate(disk.dm.total_bytes) : novalue()
+test.partitions = test.all > 0 ? rate(disk.partitions.total_bytes) : novalue()
+`) // the same operands, so they are of the same sample
 	switchOn(t, p)
 
 	container := func(suffix, podman string) string {
