@@ -29,8 +29,8 @@ type example struct{ command, output string }
 // source.
 var exampleStart = regexp.MustCompile(`^(?:\$ )?((?:echo|pmdaderived|pminfo|pmprobe|pmrep|pmval) .*)$`)
 
-// ofArchive is a command with an archive; TestInstallRecord runs that of README.md.
-var ofArchive = regexp.MustCompile(`\$archive| -a /var`)
+// ofMachine is a command with the machine's archive or files; TestInstallRecord runs those of docs/first-day.md.
+var ofMachine = regexp.MustCompile(`\$archive| -a /var|>/var`)
 
 // comment matches a comment behind a command.
 var comment = regexp.MustCompile(` +# .*$`)
@@ -48,7 +48,7 @@ func examples(document string) []example {
 		switch {
 		case !indented && text != "":
 			open = false
-		case exampleStart.MatchString(text) && !ofArchive.MatchString(text):
+		case exampleStart.MatchString(text) && !ofMachine.MatchString(text):
 			command := comment.ReplaceAllString(exampleStart.FindStringSubmatch(text)[1], "")
 			found = append(found, example{command: command})
 			open = strings.HasPrefix(text, "$ ")
@@ -83,23 +83,25 @@ func TestDocumentExamples(t *testing.T) {
 	site := filepath.Join(p.Dir, "etc", "pmdaderived")
 
 	readme := readDocument(t, "../README.md")
-	definition := regexp.MustCompile(`(?m)^    (site\.\S+ = .*)$`).FindStringSubmatch(readme)
+	definition := regexp.MustCompile(`(?m)^    echo '(site\.\S+ = .*)' >`).FindStringSubmatch(readme)
 	require.NotNil(t, definition, "README.md defines a metric")
 	for _, folder := range []string{dir, site} {
 		require.NoError(t, os.WriteFile(filepath.Join(folder, "site.conf"), []byte(definition[1]+"\n"), 0o644))
 	}
+	require.NoError(t, os.CopyFS(filepath.Join(dir, "examples"), os.DirFS("../examples")))
 
 	_, manual, _ := strings.Cut(readDocument(t, "../docs/reference.md"), "\n## Examples\n")
 	all := map[string][]example{"reference.md": examples(manual)}
 	for _, path := range []string{
-		"../README.md", "../docs/packages.md", "../docs/configuration.md", "../docs/mmv.md",
+		"../README.md", "../docs/first-day.md", "../docs/packages.md", "../docs/configuration.md", "../docs/mmv.md",
 		"../docs/host.md", "../docs/linting.md", "../docs/troubleshooting.md",
 	} {
 		if found := examples(readDocument(t, path)); len(found) > 0 {
 			all[filepath.Base(path)] = found
 		}
 	}
-	require.Greater(t, len(all["README.md"]), 8)
+	require.Greater(t, len(all["README.md"]), 6)
+	require.Greater(t, len(all["first-day.md"]), 15)
 	require.Greater(t, len(all["reference.md"]), 4)
 
 	for _, document := range slices.Sorted(maps.Keys(all)) { // a later one meets the masks of those before
@@ -147,6 +149,20 @@ func requirePasted(t *testing.T, p *pmcdtest.PMCD, dir, site string) {
 		out, err := runExample(t, p, dir, block)
 		return err == nil && strings.Contains(out, ` or "1 minute"] value `)
 	})
+}
+
+// README.md shows definitions without a mistake.
+func TestReadmeDefinitions(t *testing.T) {
+	lines := regexp.MustCompile(`(?m)^    (site\.\S+ = .*\n)`).FindAllStringSubmatch(readDocument(t, "../README.md"), -1)
+	require.Greater(t, len(lines), 5)
+	var text strings.Builder
+	for _, line := range lines {
+		text.WriteString(line[1])
+	}
+	cmd := exec.Command(must(daemonProgram())(t), "check", "--offline", "-")
+	cmd.Stdin = strings.NewReader(text.String())
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
 }
 
 // The command of CONTRIBUTING.md shows a newcomer their own definition.

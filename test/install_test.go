@@ -139,7 +139,7 @@ func TestInstallAlarms(t *testing.T) {
 	var before int
 	await.Until(t, "pmie runs", func() bool { before = running(); return before > 0 })
 
-	page := must(os.ReadFile("../docs/host.md"))(t)
+	page := must(os.ReadFile("../docs/first-day.md"))(t)
 	enable := regexp.MustCompile(`(?m)^    (pmieconf .* enable derived)\b`).FindSubmatch(page)
 	restart := regexp.MustCompile(`(?m)^    systemctl restart pmie +# without systemd: (.*)$`).FindSubmatch(page)
 	require.NotNil(t, enable)

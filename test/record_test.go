@@ -26,7 +26,7 @@ func section(t *testing.T, document, title string) string {
 }
 
 // A site's definition is in the archive of the machine's own pmlogger for every tool, once the commands of README.md
-// have been given: those that install, define and record.
+// and docs/first-day.md have been given: those that install, define and record.
 func TestInstallRecord(t *testing.T) {
 	server, err := exec.LookPath("redis-check-rdb") // see test/fleet
 	require.NoError(t, err, "scripts/install-pcp -fleet installs it")
@@ -45,11 +45,11 @@ func TestInstallRecord(t *testing.T) {
 	m.done(filepath.Join(m.pmda, "Install"))
 	startKeyServer(t, server)
 
-	readme := readDocument(t, "../README.md")
 	command := regexp.MustCompile(`(?m)^    ([a-z].*)$`)
-	define := command.FindAllStringSubmatch(regexp.MustCompile(`(?m)^    echo 'site\.cpu.*$`).FindString(readme), -1)
+	define := command.FindAllStringSubmatch(regexp.MustCompile(`(?m)^    echo 'site\.cpu.*$`).FindString(
+		readDocument(t, "../README.md")), -1)
 	require.Len(t, define, 1)
-	record := command.FindAllStringSubmatch(section(t, readme, "Record them"), -1)
+	record := command.FindAllStringSubmatch(section(t, readDocument(t, "../docs/first-day.md"), "Record"), -1)
 	require.Greater(t, len(record), 4)
 
 	variables := "export PCP_PYTHON_PROG=/usr/bin/python3\n" // a machine may have another one that knows no PCP
