@@ -160,7 +160,7 @@ var layers = map[string]layer{
 	"test/liar":                              {ours: "pdu"},
 	"test/rig":                               {ours: "pdu pmda pmda/pmapi test/liar test/pmcdtest", modules: unixCalls},
 	"test/bench":                             {ours: "test/pmcdtest test/rig"},
-	"test/soak":                              {ours: "internal/agent/reloadtest pdu pmda/pmapi test/liar test/pmcdtest test/rig"},
+	"test/soak":                              {ours: "internal/agent/reloadtest pdu pmda/pmapi pmda/pmapi/archive test/liar test/pmcdtest test/rig"},
 	"test/rig/cmd/rig":                       {ours: "test/bench test/rig test/soak"},
 }
 

@@ -31,6 +31,7 @@ const (
 	histogramSerial = 2 // its instances are buckets
 	unreadySerial   = 3 // likewise; they get other names, and at times their labels are refused
 	swappedSerial   = 4 // its instances exchange their numbers
+	birthSerial     = 5 // its instances come, most of them for the first time, and go
 )
 
 // Members is the number of instances of the domain that never changes.
@@ -69,6 +70,7 @@ func Metrics() []Metric {
 		metric("swapped", pdu.SemInstant, pdu.NewInDom(0, swappedSerial), pdu.Units{}, Swapped),
 		metric("unswapped", pdu.SemInstant, all, pdu.Units{}, Swapped),                 // the same values below names that stay
 		singular("aside", pdu.SemCounter, count, func(at uint64) uint64 { return at }), // nanos once more
+		metric("births", pdu.SemCounter, pdu.NewInDom(0, birthSerial), count, nil),     // see Births
 	}
 }
 
@@ -321,14 +323,25 @@ func (a *agent) Instances(_ pmda.Client, d pdu.InDom) ([]pdu.Instance, error) {
 			all[inst] = pdu.Instance{ID: inst, Name: fmt.Sprintf("s%d", name)}
 		}
 		return all, nil
+	case birthSerial:
+		return birthInstances(at), nil
 	}
 	return nil, pdu.ErrInDom
 }
 
-// Labels implements pmda.Labeler: buckets have their bounds.
+// Labels implements pmda.Labeler: buckets have their bounds, and the instances of births their kinds.
 func (a *agent) Labels(_ pmda.Client, ident uint32, t pdu.LabelType, _ *pdu.Profile) (all []pdu.LabelSet, err error) {
 	serial, at := pdu.InDom(ident).Serial(), uint64(time.Now().UnixNano())
 	switch {
+	case t == pdu.LabelInstances && serial == birthSerial:
+		for _, in := range birthInstances(at) {
+			set, err := pdu.NewLabelSet(in.ID, t, map[string]any{"kind": KindOf(in.ID)})
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, set)
+		}
+		return all, nil
 	case t != pdu.LabelInstances || serial != histogramSerial && serial != unreadySerial:
 		return nil, nil
 	case serial == unreadySerial && Refuses(at, at):
@@ -359,6 +372,22 @@ func (a *agent) Fetch(req *pmda.FetchRequest, out *pdu.ResultWriter) error {
 			out.Number(id, d.Type, value(at, pdu.NoInst))
 			continue
 		}
+		var insts []pdu.Inst
+		var bits []uint64
+		if d.InDom.Serial() == birthSerial {
+			all, values, code := Births(at)
+			if code < 0 {
+				out.Fail(id, code)
+				continue
+			}
+			for i, inst := range all {
+				if req.Profile.Includes(d.InDom, inst) {
+					insts, bits = append(insts, inst), append(bits, values[i])
+				}
+			}
+			out.Numbers(id, d.Type, insts, bits)
+			continue
+		}
 		list := AllMembers
 		switch d.InDom.Serial() {
 		case burstSerial:
@@ -366,8 +395,6 @@ func (a *agent) Fetch(req *pmda.FetchRequest, out *pdu.ResultWriter) error {
 		case histogramSerial, unreadySerial:
 			list = AllBuckets
 		}
-		var insts []pdu.Inst
-		var bits []uint64
 		for _, inst := range list(at) {
 			if req.Profile.Includes(d.InDom, inst) {
 				insts, bits = append(insts, inst), append(bits, value(at, inst))

@@ -25,6 +25,7 @@ type shared struct {
 	model        *model
 	tally        *tally
 	disturbances *disturbances
+	births       *birthTally
 	// agents lie. With them pmcd may lose values of other agents, so clients also fetch an operand itself
 	lying     bool
 	blockedAt atomic.Int64 // in ns: the last answer of pmcd that came so late that a tick may be a gap

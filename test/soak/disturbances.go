@@ -1,6 +1,7 @@
 package soak
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -74,4 +75,16 @@ func (w *disturbances) count(c cause) int {
 		}
 	}
 	return n
+}
+
+// lastEnd returns when one of the causes last ended; the time since if none has.
+func (w *disturbances) lastEnd(since time.Time, causes ...cause) time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range w.list {
+		if s := &w.list[i]; slices.Contains(causes, s.cause) && s.end.After(since) {
+			since = s.end
+		}
+	}
+	return since
 }

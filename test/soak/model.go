@@ -127,6 +127,12 @@ func forms() []form {
 			}),
 		},
 		{
+			name: "risen", track: "nanos", text: "increase(wave.nanos) * %d", historic: true,
+			cells: single(func(m moment, k float64) float64 {
+				return float64(m.at-m.before) * k
+			}),
+		},
+		{
 			name: "grown", track: "load", text: "delta(wave.load) * %d", historic: true,
 			cells: grown(rig.AllMembers, func(moment) float64 { return 1 }),
 		},

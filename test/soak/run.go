@@ -113,10 +113,11 @@ type run struct {
 	editor  *editor
 	lies    lies
 
-	deceptions *tally        // of the client of stuck
-	misled     []*client     // of definitions with faults of earlier versions
-	late       rig.Durations // ages of the samples of clients that come while another one floods
-	clients    atomic.Uint64 // that have a source of random numbers
+	deceptions *tally         // of the client of stuck
+	misled     []*client      // of definitions with faults of earlier versions
+	misborn    []*birthClient // of definitions of births that are wrong on purpose
+	late       rig.Durations  // ages of the samples of clients that come while another one floods
+	clients    atomic.Uint64  // that have a source of random numbers
 
 	autoRestarts    int           // automatic restarts of agents by this pmcd
 	lastAutoRestart time.Time     // time of the last one
@@ -154,7 +155,7 @@ func Run(ctx context.Context, o Options) (table *rig.Table, err error) {
 		options: o, folder: folder, lies: newLies(rand.New(rand.NewPCG(o.Seed, 0))), deceptions: &tally{log: io.Discard},
 		shared: &shared{
 			model: newModel(o.Plan.Definitions), tally: &tally{begin: time.Now(), log: o.Log}, disturbances: &disturbances{},
-			lying: o.Plan.Liars > 0,
+			lying: o.Plan.Liars > 0, births: &birthTally{},
 		},
 	}
 	if err := r.launch(); err != nil {
@@ -192,7 +193,7 @@ func (r *run) launch() error {
 	if _, err := r.folder.Write("lie-"+stuckName, stuckLie); err != nil {
 		return err
 	}
-	if _, err := conf.Write("model.conf", text+windowDefinitions(stuckName)+faultDefinitions()); err != nil {
+	if _, err := conf.Write("model.conf", text+windowDefinitions(stuckName)+faultDefinitions()+birthDefinitions()); err != nil {
 		return err
 	}
 	r.editor = &editor{
@@ -212,7 +213,8 @@ func (r *run) launch() error {
 
 // definitions returns the number of definitions that are served before the first edit.
 func (r *run) definitions() int {
-	n := len(r.model.metrics) + len(r.editor.site.Names()) + strings.Count(windowDefinitions(stuckName), "\n") + len(faults())
+	n := len(r.model.metrics) + len(r.editor.site.Names()) + strings.Count(windowDefinitions(stuckName), "\n") + len(faults()) +
+		strings.Count(birthDefinitions(), "\n")
 	for i := range r.options.Plan.Liars {
 		n += len(liarNames(liarOf(i)))
 	}
@@ -253,6 +255,10 @@ func (r *run) execute(ctx context.Context) (*rig.Table, error) {
 		return nil, err
 	}
 	records := r.archives(ctx)
+	born, err := r.birthArchives(ctx)
+	if err != nil {
+		return nil, err
+	}
 	crowds, err := r.memoryRows(ctx)
 	if err != nil {
 		return nil, err
@@ -270,7 +276,7 @@ func (r *run) execute(ctx context.Context) (*rig.Table, error) {
 	if len(r.complaints) > 0 {
 		r.tally.logf("%s", r.pmcd.Log())
 	}
-	table := &rig.Table{Rows: slices.Concat(fresh, r.rows(before, after, records), crowds)}
+	table := &rig.Table{Rows: slices.Concat(fresh, r.rows(before, after, records), r.birthRows(born), crowds)}
 	if !table.OK() {
 		for _, line := range r.warnings {
 			r.tally.logf("daemon: %s", line)
@@ -394,6 +400,11 @@ func (r *run) runAll(ctx context.Context) error {
 	}
 	running.Go(func() { r.late = r.newcomers(ctx) })
 	running.Go(func() { r.deceived().run(ctx) })
+	births, misborn := r.birthClients()
+	r.misborn = misborn
+	for _, c := range slices.Concat(births, misborn) {
+		running.Go(func() { c.run(ctx) })
+	}
 	r.misled = r.clientsOfFaults()
 	for _, c := range r.misled {
 		running.Go(func() { c.run(ctx) })

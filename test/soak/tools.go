@@ -217,7 +217,8 @@ func (r *run) tools() (all []*tool, err error) {
 		archive := r.folder.Path(fmt.Sprintf("archive%d-%s", i, startMark)) // another one at each start
 		add(false, redial, func(string) string { return "" }, "pmlogger", "-c", config, "-l", archive+".log", archive)
 	}
-	return all, nil
+	logger, err := r.birthLogger()
+	return append(all, logger), err
 }
 
 // archives checks the archives of the pmloggers, and returns the number of their records.
