@@ -70,7 +70,7 @@ func Metrics() []Metric {
 		metric("swapped", pdu.SemInstant, pdu.NewInDom(0, swappedSerial), pdu.Units{}, Swapped),
 		metric("unswapped", pdu.SemInstant, all, pdu.Units{}, Swapped),                 // the same values below names that stay
 		singular("aside", pdu.SemCounter, count, func(at uint64) uint64 { return at }), // nanos once more
-		metric("births", pdu.SemCounter, pdu.NewInDom(0, birthSerial), count, nil),     // see Births
+		metric("births", pdu.SemCounter, pdu.NewInDom(0, birthSerial), count, Birth),
 	}
 }
 
@@ -372,29 +372,21 @@ func (a *agent) Fetch(req *pmda.FetchRequest, out *pdu.ResultWriter) error {
 			out.Number(id, d.Type, value(at, pdu.NoInst))
 			continue
 		}
-		var insts []pdu.Inst
-		var bits []uint64
-		if d.InDom.Serial() == birthSerial {
-			all, values, code := Births(at)
-			if code < 0 {
-				out.Fail(id, code)
-				continue
-			}
-			for i, inst := range all {
-				if req.Profile.Includes(d.InDom, inst) {
-					insts, bits = append(insts, inst), append(bits, values[i])
-				}
-			}
-			out.Numbers(id, d.Type, insts, bits)
-			continue
-		}
 		list := AllMembers
 		switch d.InDom.Serial() {
 		case burstSerial:
 			list = BurstMembers
 		case histogramSerial, unreadySerial:
 			list = AllBuckets
+		case birthSerial:
+			if _, until, failed := Away(at); failed && at < until {
+				out.Fail(id, pdu.ErrAgain)
+				continue
+			}
+			list = BirthMembers
 		}
+		var insts []pdu.Inst
+		var bits []uint64
 		for _, inst := range list(at) {
 			if req.Profile.Includes(d.InDom, inst) {
 				insts, bits = append(insts, inst), append(bits, value(at, inst))

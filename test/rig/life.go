@@ -114,22 +114,24 @@ func Away(at uint64) (from, until uint64, failed bool) {
 	return from, from + away, mix(n, 4)%2 == 0
 }
 
-// Births returns the values of births.
-func Births(at uint64) (insts []pdu.Inst, values []uint64, code pdu.Code) {
-	if _, until, failed := Away(at); at < until {
-		if failed {
-			code = pdu.ErrAgain
-		}
-		return nil, nil, code
+// BirthMembers returns the instances of births; none while it is away.
+func BirthMembers(at uint64) (insts []pdu.Inst) {
+	if _, until, _ := Away(at); at < until {
+		return nil
 	}
-	insts, values = []pdu.Inst{ClockInst}, []uint64{at - at%1000}
+	insts = []pdu.Inst{ClockInst}
 	for slot := range uint64(Slots) {
-		l, ok := LifeIn(slot+1, at)
-		if ok && l.Comes <= at && at < l.Goes {
-			insts, values = append(insts, l.Inst), append(values, l.Shows(at))
+		if l, ok := LifeIn(slot+1, at); ok && l.Comes <= at && at < l.Goes {
+			insts = append(insts, l.Inst)
 		}
 	}
-	return insts, values, code
+	return insts
+}
+
+// Birth returns the counter of an instance of births.
+func Birth(at uint64, inst pdu.Inst) uint64 {
+	l, _ := LifeOf(inst, at)
+	return l.Shows(at)
 }
 
 // Kinds is the number of kinds of the instances of births, which their names begin with and their labels have.

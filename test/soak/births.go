@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -83,8 +84,13 @@ func (b birthsOf) names() []string {
 	return all
 }
 
-// knownAfter is the time after which a new instance has been sampled and its name and labels are known.
-const knownAfter = 3 * time.Second
+// knownAfter returns the time after which a new instance has been sampled and its name and labels are known.
+func (j *birthJudge) knownAfter() time.Duration {
+	if j.lying {
+		return namesKnown
+	}
+	return 3 * time.Second
+}
 
 // doubtBefore is how much earlier than an instance the sample before it may be.
 const doubtBefore = 3 * time.Second
@@ -111,6 +117,8 @@ type birthJudge struct {
 	before uint64 // the time of the sample before; 0: there is none, or it had no values
 	last   uint64 // likewise, of the last one that had values
 	lives  map[pdu.Inst]*lifeSum
+
+	fetched time.Time // of the fetch before
 }
 
 func newBirthJudge(s *shared, who string, types []pdu.Type) *birthJudge {
@@ -133,17 +141,20 @@ func (j *birthJudge) values(f rig.Fetched, set int) map[pdu.Inst]float64 {
 // doubtful reports whether samples may be missing between two times, or without values.
 func (j *birthJudge) doubtful(from, to uint64) bool {
 	begin, end := time.Unix(0, int64(from)), time.Unix(0, int64(to))
-	blocked := uint64(j.blockedAt.Load())
 	_, until, _ := rig.Away(to)
-	return until >= from || blocked >= from && blocked < to+uint64(nextTick) || j.disturbances.affect(begin, end, agentGone, pmcdGone, pmcdSIGHUP)
+	return until >= from || j.disturbances.affect(begin, end, agentGone, pmcdGone, pmcdSIGHUP, pmcdStill)
 }
 
 // check checks the values of a fetch.
 func (j *birthJudge) check(f rig.Fetched) {
 	j.tally.fetches.Add(1)
 	if f.Answered.Sub(f.Sent) > maxTickDelay {
-		j.blockedAt.Store(f.Answered.UnixNano())
+		j.disturbances.note(pmcdStill, f.Sent, f.Answered)
 	}
+	if j.disturbances.affect(j.fetched, f.Answered, pmcdSIGHUP, pmcdGone) { // the daemon may be another one
+		j.before = 0
+	}
+	j.fetched = f.Answered
 	shown, increase, change := f.Sets[shownSet].Values, j.values(f, increaseSet), j.values(f, deltaSet)
 	clock := slices.IndexFunc(shown, func(v pdu.Value) bool { return v.Inst == rig.ClockInst })
 	if clock < 0 {
@@ -221,7 +232,7 @@ func (j *birthJudge) checkLife(at uint64, v pdu.Value, got float64, has bool, ch
 	if known && v.Bits >= life.Shows(j.before) {
 		step -= life.Shows(j.before)
 	}
-	never := j.neverBorn(&life)
+	never := !s.counts && j.neverBorn(&life)
 	switch {
 	case !has && !j.mayLack(s, at, known, never):
 		j.tally.addProblem(missingValue, "%s at %d since %d: no increase of instance %d, which came at %d", j.client, at,
@@ -243,7 +254,7 @@ func (j *birthJudge) checkLife(at uint64, v pdu.Value, got float64, has bool, ch
 	if v.Inst == rig.ClockInst {
 		return
 	}
-	if known || j.before != 0 && !never {
+	if known || j.before != 0 && !life.Again {
 		j.births.seen.Add(int64(step))
 	}
 	j.births.grown.Add(int64(got))
@@ -260,54 +271,52 @@ func (j *birthJudge) mayLack(s *lifeSum, at uint64, known, never bool) bool {
 	case !known && (never || j.unsureBirth(&s.Life)): // since this sample
 		return true
 	}
-	return at-s.Comes < uint64(knownAfter)
+	return at-s.Comes < uint64(j.knownAfter())
 }
 
 // neverBorn reports whether a life must not count from 0: the daemon has seen its number before.
 func (j *birthJudge) neverBorn(l *rig.Life) bool {
 	started := j.disturbances.lastEnd(j.tally.begin, pmcdGone, pmcdSIGHUP)
 	return l.Again && (l.Inst == rig.ClockInst || slices.ContainsFunc(l.LivesBefore(20), func(former rig.Life) bool {
-		return former.Comes > uint64(started.Add(knownAfter).UnixNano()) && !j.doubtful(former.Comes, former.Comes+uint64(rig.LeastLife))
+		return former.Comes > uint64(started.Add(j.knownAfter()).UnixNano()) && !j.doubtful(former.Comes, former.Comes+uint64(rig.LeastLife))
 	}))
 }
 
-// unsureBirth reports whether it is not known whether a life is born.
+// unsureBirth reports whether it is not known whether a life is born. Because of an agent that lies pmcd may lose values in
+// any sample.
 func (j *birthJudge) unsureBirth(l *rig.Life) bool {
 	begin := uint64(j.tally.begin.UnixNano())
-	return l.Again || l.Comes < begin || j.doubtful(l.Comes-uint64(doubtBefore), l.Comes+uint64(knownAfter))
+	return j.lying || l.Again || l.Comes < begin || j.doubtful(l.Comes-uint64(doubtBefore), l.Comes+uint64(j.knownAfter()))
 }
 
 // checkSums checks what is added up and selected of the increases of the same sample.
 func (j *birthJudge) checkSums(f rig.Fetched, at uint64) {
-	increase := j.values(f, increaseSet)
-	sums := map[string]float64{}
-	for inst, got := range increase {
+	names := birthLists()[0].names()
+	groups, sums := j.values(f, groupsSet), map[string]float64{}
+	for inst, got := range j.values(f, increaseSet) {
 		sums[rig.KindOf(inst)] += got
-		for set, kind := range map[int]string{pickedSet: "k1", labelledSet: "k2"} {
-			if one, ok := j.values(f, set)[inst]; kind == rig.KindOf(inst) && (!ok || !equal(one, got, false)) {
-				j.wrong("at %d: %s: instance %d has %v, want %v", at, birthLists()[0].names()[set], inst, one, got)
+	}
+	for set, kind := range map[int]string{groupsSet: "", pickedSet: "k1", labelledSet: "k2"} {
+		if f.Sets[set].Code < 0 {
+			if !j.lying && !j.doubtful(at-uint64(namesKnown), at) { // labels are unknown
+				j.tally.addProblem(missingValue, "%s at %d: no value of %s: %v", j.client, at, names[set], f.Sets[set].Code)
 			}
+			continue
+		}
+		want := maps.Clone(j.values(f, increaseSet))
+		maps.DeleteFunc(want, func(inst pdu.Inst, _ float64) bool { return rig.KindOf(inst) != kind })
+		if got := j.values(f, set); kind != "" && !maps.EqualFunc(want, got, exactly) {
+			j.wrong("at %d: %s is %v, want %v", at, names[set], got, want)
 		}
 	}
-	picked := j.values(f, pickedSet)
-	if len(picked)+len(j.values(f, labelledSet)) > len(increase) {
-		j.wrong("at %d: more instances are selected than there are", at)
-	}
-	var want, got []float64
-	for _, sum := range sums {
-		want = append(want, sum)
-	}
-	for _, sum := range j.values(f, groupsSet) {
-		got = append(got, sum)
-	}
-	zero := func(x float64) bool { return x == 0 }
-	want, got = slices.DeleteFunc(want, zero), slices.DeleteFunc(got, zero)
-	slices.Sort(want)
-	slices.Sort(got)
-	if !slices.EqualFunc(want, got, func(a, b float64) bool { return equal(a, b, false) }) {
+	want := slices.Sorted(maps.Values(sums))
+	if got := slices.Sorted(maps.Values(groups)); f.Sets[groupsSet].Code == 0 && !slices.EqualFunc(want, got, exactly) {
 		j.wrong("at %d: the groups are %v, want %v", at, got, want)
 	}
 }
+
+// exactly compares, except for rounding.
+func exactly(a, b float64) bool { return equal(a, b, false) }
 
 // checkWindow checks what a window adds up.
 func (j *birthJudge) checkWindow(f rig.Fetched) {
@@ -335,10 +344,13 @@ func (j *birthJudge) checkWindow(f rig.Fetched) {
 			}
 		}
 		want := life.Shows(at)
-		if life.Comes <= before {
+		switch sure := uint64(j.knownAfter()); {
+		case life.Comes+sure <= before:
 			want -= life.Shows(before)
-		} else {
-			exact = exact && !j.unsureBirth(&life) && at-life.Comes > uint64(knownAfter)
+		case life.Comes <= before: // its name was perhaps not known yet
+			exact = false
+		default:
+			exact = exact && !j.unsureBirth(&life) && at-life.Comes > sure
 		}
 		if sum > float64(most) || exact && !equal(sum, float64(want), false) {
 			j.wrong("at %d since %d: the window of instance %d, which came at %d, has %v, want %d", at, before, inst, life.Comes, sum, want)
@@ -385,11 +397,18 @@ func typesOf(descs []pdu.Desc) (all []pdu.Type) {
 	return all
 }
 
+// birthIntervals returns the intervals of the clients of births. A pmlogger is another client.
+func birthIntervals() (all []time.Duration) {
+	for _, ms := range []int{250, 700, 1000, 1500, 2000, 3000, 5000, 10_000} {
+		all = append(all, time.Duration(ms)*time.Millisecond)
+	}
+	return all
+}
+
 // birthClients returns the clients of births, and those of the definitions that are wrong.
 func (r *run) birthClients() (all, misled []*birthClient) {
 	lists := birthLists()
-	for _, ms := range []int{250, 700, 1000, 1500, 2000, 3000, 5000, 10_000} {
-		interval := time.Duration(ms) * time.Millisecond
+	for _, interval := range birthIntervals() {
 		all = append(all, &birthClient{r.shared, fmt.Sprintf("client of births every %v", interval), lists[0], rig.Every(interval)})
 	}
 	for _, b := range lists[1:] {

@@ -16,6 +16,7 @@ const (
 	agentGone  cause = iota // wave does not run
 	pmcdGone                // pmcd does not run
 	pmcdSIGHUP              // pmcd gets a SIGHUP: it drops the agent whose reply it is waiting for
+	pmcdStill               // pmcd waits for an agent that lies
 )
 
 // disturbance is the time of one disturbance; end is zero while it lasts.
@@ -41,6 +42,21 @@ func (w *disturbances) begin(c cause) (ends func()) {
 		defer w.mu.Unlock()
 		w.list[i].end = time.Now()
 	}
+}
+
+// note adds a disturbance that has ended. One with the end of another of the same cause makes that longer.
+func (w *disturbances) note(c cause, begin, end time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range w.list {
+		if s := &w.list[i]; s.cause == c && !begin.After(s.end) && !end.Before(s.begin) {
+			if end.After(s.end) {
+				s.end = end
+			}
+			return
+		}
+	}
+	w.list = append(w.list, disturbance{c, begin, end})
 }
 
 // affect reports whether one of the causes was there, or had ended less than Grace ago, at any time between from and

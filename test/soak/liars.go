@@ -13,6 +13,9 @@ import (
 	"pmdaderived/test/rig"
 )
 
+// MostLiars is the greatest number of agents that lie.
+const MostLiars = 2
+
 // liarOf returns the name of an agent that lies.
 func liarOf(i int) string { return [...]string{"evil", "vile"}[i] }
 
@@ -142,6 +145,9 @@ func (l lies) at(n int64, random *rand.Rand) string {
 func (l lies) row(told int64, p Plan) rig.Row {
 	all := int64(len(l))
 	row := rig.Some("lies of two agents, and different ones of the table", told)
+	if p.Liars == 0 {
+		row.Target, row.OK = "any", true
+	}
 	different := min(all, told-told/everyRandom)
 	row.Measured += fmt.Sprintf(", %d of %d", different, all)
 	if cycle := p.Lie * 3 / 2; p.Length*time.Duration(p.Liars) >= cycle*time.Duration(all*everyRandom/(everyRandom-1)+1) {

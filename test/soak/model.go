@@ -127,12 +127,6 @@ func forms() []form {
 			}),
 		},
 		{
-			name: "risen", track: "nanos", text: "increase(wave.nanos) * %d", historic: true,
-			cells: single(func(m moment, k float64) float64 {
-				return float64(m.at-m.before) * k
-			}),
-		},
-		{
 			name: "grown", track: "load", text: "delta(wave.load) * %d", historic: true,
 			cells: grown(rig.AllMembers, func(moment) float64 { return 1 }),
 		},
@@ -237,6 +231,12 @@ func forms() []form {
 				return 0
 			}),
 			fault: "latch(wave.unswapped > 750, wave.unswapped < 150)",
+		},
+		{
+			name: "risen", track: "nanos", text: "increase(wave.nanos) * %d", historic: true,
+			cells: single(func(m moment, k float64) float64 {
+				return float64(m.at-m.before) * k
+			}),
 		},
 	}
 }

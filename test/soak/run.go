@@ -69,13 +69,13 @@ type Plan struct {
 // Least is the least length of a full plan: pmcd starts an agent again by itself once a minute.
 const Least = 2 * time.Minute
 
-// Full returns the plan of `make soak`: 50 clients, of which 12 are stock programs.
-func Full(length time.Duration) Plan {
+// Full returns the plan of `make soak`: 60 clients, of which 13 are stock programs.
+func Full(length time.Duration, liars int) Plan {
 	return Plan{
 		Length: length, Interval: max(time.Second, length/60), Definitions: 1943,
 		Periodic: 15, Irregular: 8, Reconnecting: 6, Wide: 2, Readers: 6, Tools: 3, Flood: 10 * time.Millisecond, LookUps: 200,
 		Edit: time.Second, Kills: max(1, int(float64(length)*(watchUntil-watchFrom)/float64(65*time.Second))-1),
-		Hangups: 5, Restarts: 4, Liars: 2, Lie: 5 * time.Second,
+		Hangups: 5, Restarts: 4, Liars: liars, Lie: 5 * time.Second,
 		Ages: min(time.Minute, length/10),
 		Warm: time.Minute, Connections: 900, Reconnects: 10_000, MemoryReturn: 5 * time.Minute,
 	}
@@ -100,9 +100,9 @@ func Lies() Plan {
 	}
 }
 
-// clients returns the number of clients at the same time, with the one that stands still.
+// clients returns the number of clients at the same time, with the one that stands still and those of births.
 func (p Plan) clients() int {
-	return p.Periodic + p.Irregular + p.Reconnecting + p.Wide + 1 + p.Readers + 4*p.Tools
+	return p.Periodic + p.Irregular + p.Reconnecting + p.Wide + 1 + p.Readers + 4*p.Tools + len(birthIntervals()) + 1
 }
 
 // run is the state of a run.

@@ -1,7 +1,7 @@
 // Rig runs the daemon under load and prints its measurements as a table.
 //
 //	rig bench [-t TIME] [-quick] [-strict] [-only TEXT]... [-v] PROGRAMS how fast it is, beside C: test/bench
-//	rig soak [-t TIME] [-seed N] DAEMON                                  everything at once: docs/reliability.md
+//	rig soak [-t TIME] [-seed N] [-liars N] DAEMON                       everything at once: docs/reliability.md
 //
 // DAEMON is the path of pmdaderived; PROGRAMS is a folder with it and the programs that it is compared with. With
 // TEXT it measures only the lines whose names contain it, or one of several. The Makefile has a target for each
@@ -40,6 +40,7 @@ type options struct {
 	only                   []string
 	quick, strict, verbose bool
 	seed                   uint64
+	liars                  int
 }
 
 // command is a sub-command.
@@ -73,10 +74,11 @@ func run(ctx context.Context, args []string) int {
 	flags.BoolVar(&o.quick, "quick", false, "bench: as short as makes sense")
 	flags.BoolVar(&o.strict, "strict", false, "bench: exit with 1 if a line misses its target")
 	flags.Uint64Var(&o.seed, "seed", 1, "soak: what all random choices begin with")
+	flags.IntVar(&o.liars, "liars", soak.MostLiars, "soak: how many agents lie")
 	if err := flags.Parse(args[1:]); err != nil {
 		return 2
 	}
-	if flags.NArg() != 1 || o.time <= 0 {
+	if flags.NArg() != 1 || o.time <= 0 || o.liars < 0 || o.liars > soak.MostLiars {
 		fmt.Fprintf(os.Stderr, "rig %s: wrong arguments, see -help\n", name)
 		return 2
 	}
@@ -114,5 +116,5 @@ func runSoak(ctx context.Context, o options, program string) (*rig.Table, error)
 	if o.time < soak.Least {
 		return nil, fmt.Errorf("-t %v: the disturbances need %v at least", o.time, soak.Least)
 	}
-	return soak.Run(ctx, soak.Options{Daemon: program, Seed: o.seed, Plan: soak.Full(o.time), Log: os.Stdout})
+	return soak.Run(ctx, soak.Options{Daemon: program, Seed: o.seed, Plan: soak.Full(o.time, o.liars), Log: os.Stdout})
 }
