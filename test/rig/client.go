@@ -90,6 +90,7 @@ func (c *Client) Describe(ctx context.Context) ([]pdu.Desc, error) {
 type Fetched struct {
 	Sent, Answered time.Time
 	Sets           []pdu.ValueSet // valid until the next fetch of the connection
+	Changes        pdu.Change     // that pmcd has announced since the fetch before
 }
 
 // Fetch fetches once.
@@ -106,7 +107,7 @@ func Fetch(ctx context.Context, conn *pmapi.Conn, ids []pdu.PMID) (Fetched, erro
 	if len(res.Sets) != len(ids) {
 		return f, fmt.Errorf("%d value sets for %d metrics", len(res.Sets), len(ids))
 	}
-	f.Sets = res.Sets
+	f.Sets, f.Changes = res.Sets, res.Changes
 	return f, nil
 }
 

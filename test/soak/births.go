@@ -92,6 +92,10 @@ func (j *birthJudge) knownAfter() time.Duration {
 	return 3 * time.Second
 }
 
+// maxMarkTime limits the time between two fetches for which a mark of pmcd in the second one tells when it was set. Other
+// clients have fetched more often.
+const maxMarkTime = 2500 * time.Millisecond
+
 // doubtBefore is how much earlier than an instance the sample before it may be.
 const doubtBefore = 3 * time.Second
 
@@ -106,6 +110,7 @@ type birthTally struct {
 type lifeSum struct {
 	rig.Life
 	counts bool // it has had a value
+	born   bool // the first of them was all that it had counted
 	sum    float64
 }
 
@@ -142,7 +147,7 @@ func (j *birthJudge) values(f rig.Fetched, set int) map[pdu.Inst]float64 {
 func (j *birthJudge) doubtful(from, to uint64) bool {
 	begin, end := time.Unix(0, int64(from)), time.Unix(0, int64(to))
 	_, until, _ := rig.Away(to)
-	return until >= from || j.disturbances.affect(begin, end, agentGone, pmcdGone, pmcdSIGHUP, pmcdStill)
+	return until >= from || j.disturbances.affect(begin, end, agentGone, pmcdGone, pmcdSIGHUP, pmcdStill, agentsMarked)
 }
 
 // check checks the values of a fetch.
@@ -150,6 +155,10 @@ func (j *birthJudge) check(f rig.Fetched) {
 	j.tally.fetches.Add(1)
 	if f.Answered.Sub(f.Sent) > maxTickDelay {
 		j.disturbances.note(pmcdStill, f.Sent, f.Answered)
+	}
+	marked := f.Changes&(pdu.ChangeAddAgent|pdu.ChangeDropAgent|pdu.ChangeRestartAgent) != 0
+	if marked && f.Answered.Sub(j.fetched) < maxMarkTime {
+		j.disturbances.note(agentsMarked, j.fetched, f.Answered)
 	}
 	if j.disturbances.affect(j.fetched, f.Answered, pmcdSIGHUP, pmcdGone) { // the daemon may be another one
 		j.before = 0
@@ -241,6 +250,7 @@ func (j *birthJudge) checkLife(at uint64, v pdu.Value, got float64, has bool, ch
 		j.tally.excused.Add(1)
 	case !s.counts && !never && equal(got, float64(v.Bits), false):
 		j.births.whole.Add(1)
+		s.born = true
 	case !known || !equal(got, float64(step), false):
 		j.wrong("at %d since %d: the increase of instance %d is %v, not %d of %d, and it came at %d", at, j.before, v.Inst, got,
 			step, v.Bits, life.Comes)
@@ -289,28 +299,40 @@ func (j *birthJudge) unsureBirth(l *rig.Life) bool {
 	return j.lying || l.Again || l.Comes < begin || j.doubtful(l.Comes-uint64(doubtBefore), l.Comes+uint64(j.knownAfter()))
 }
 
-// checkSums checks what is added up and selected of the increases of the same sample.
+// checkSums checks what is added up and selected of the increases of the same sample. An instance that has not counted
+// from 0 has values before its name and its labels are known.
 func (j *birthJudge) checkSums(f rig.Fetched, at uint64) {
-	names := birthLists()[0].names()
-	groups, sums := j.values(f, groupsSet), map[string]float64{}
-	for inst, got := range j.values(f, increaseSet) {
+	names, increase := birthLists()[0].names(), j.values(f, increaseSet)
+	unnamed := func(inst pdu.Inst) bool {
+		s := j.lives[inst]
+		return s != nil && !s.born && at-s.Comes < uint64(j.knownAfter())
+	}
+	sums, mayLack := map[string]float64{}, false
+	for inst, got := range increase {
 		sums[rig.KindOf(inst)] += got
+		mayLack = mayLack || unnamed(inst)
 	}
 	for set, kind := range map[int]string{groupsSet: "", pickedSet: "k1", labelledSet: "k2"} {
-		if f.Sets[set].Code < 0 {
-			if !j.lying && !j.doubtful(at-uint64(namesKnown), at) { // labels are unknown
-				j.tally.addProblem(missingValue, "%s at %d: no value of %s: %v", j.client, at, names[set], f.Sets[set].Code)
-			}
+		got := j.values(f, set)
+		switch {
+		case f.Sets[set].Code >= 0:
+		case !j.lying && !j.doubtful(at-uint64(namesKnown), at): // labels are known
+			j.tally.addProblem(missingValue, "%s at %d: no value of %s: %v", j.client, at, names[set], f.Sets[set].Code)
+			continue
+		default:
 			continue
 		}
-		want := maps.Clone(j.values(f, increaseSet))
-		maps.DeleteFunc(want, func(inst pdu.Inst, _ float64) bool { return rig.KindOf(inst) != kind })
-		if got := j.values(f, set); kind != "" && !maps.EqualFunc(want, got, exactly) {
+		want := maps.Clone(increase)
+		maps.DeleteFunc(want, func(inst pdu.Inst, _ float64) bool {
+			_, has := got[inst]
+			return rig.KindOf(inst) != kind || !has && unnamed(inst)
+		})
+		if kind != "" && !maps.EqualFunc(want, got, exactly) {
 			j.wrong("at %d: %s is %v, want %v", at, names[set], got, want)
 		}
 	}
-	want := slices.Sorted(maps.Values(sums))
-	if got := slices.Sorted(maps.Values(groups)); f.Sets[groupsSet].Code == 0 && !slices.EqualFunc(want, got, exactly) {
+	want, got := slices.Sorted(maps.Values(sums)), slices.Sorted(maps.Values(j.values(f, groupsSet)))
+	if f.Sets[groupsSet].Code >= 0 && !mayLack && !slices.EqualFunc(want, got, exactly) {
 		j.wrong("at %d: the groups are %v, want %v", at, got, want)
 	}
 }

@@ -13,10 +13,11 @@ const Grace = 2 * time.Second
 type cause int
 
 const (
-	agentGone  cause = iota // wave does not run
-	pmcdGone                // pmcd does not run
-	pmcdSIGHUP              // pmcd gets a SIGHUP: it drops the agent whose reply it is waiting for
-	pmcdStill               // pmcd waits for an agent that lies
+	agentGone    cause = iota // wave does not run
+	pmcdGone                  // pmcd does not run
+	pmcdSIGHUP                // pmcd gets a SIGHUP: it drops the agent whose reply it is waiting for
+	pmcdStill                 // pmcd waits for an agent that lies
+	agentsMarked              // pmcd tells its clients that agents have come, gone or restarted, also later than they did
 )
 
 // disturbance is the time of one disturbance; end is zero while it lasts.
