@@ -50,6 +50,7 @@ type connection struct {
 	draining bool // to be closed as soon as it is free
 	closed   bool // and not among Pool.conns any more
 	seen     agents.SeenChanges
+	owing    bool // pmcd is to report there that agents have come, gone or restarted, which we know; and nothing was sent since
 }
 
 // free reports whether a request can be sent on a connection.
@@ -60,7 +61,8 @@ func (p *Pool) Held() bool { return p.spareLast }
 
 // Send sends a request on each free connection for which next returns one; with the lock. next is told whether the
 // request may be for all agents, and whether for those in quarantine: the last connection is for these alone, unless it
-// is the only one.
+// is the only one. A connection that would otherwise report much later that agents have restarted is asked at once: until
+// then nobody knows whether a report is about another restart.
 func (p *Pool) Send(now time.Time, next func(now time.Time, forAll, forSlow bool) (Request, bool)) {
 	if p.spareLast {
 		return
@@ -72,7 +74,11 @@ func (p *Pool) Send(now time.Time, next func(now time.Time, forAll, forSlow bool
 		}
 		last := i == len(p.conns)-1
 		r, ok := next(now, !last || i == 0, last)
-		if !ok {
+		switch {
+		case ok:
+		case c.owing:
+			r = p.options.Settle()
+		default:
 			continue
 		}
 		p.startFetch(c, r, now)
@@ -95,7 +101,7 @@ func (p *Pool) SendAnywhere(r Request, now time.Time) bool {
 
 // startFetch sends a request on a connection.
 func (p *Pool) startFetch(c *connection, r Request, now time.Time) {
-	c.request, c.sent = r, now
+	c.request, c.sent, c.owing = r, now, false
 	p.figures.UpstreamFetches.Add(1)
 	p.figures.UpstreamMetrics.Add(uint64(len(r.PMIDs())))
 	if err := c.conn.StartFetch(r.PMIDs()); err != nil {
@@ -199,17 +205,22 @@ func (p *Pool) recordRefusal(r Request, err error) {
 	}
 }
 
+// ofAgents are changes that say that agents have come, gone or restarted.
+const ofAgents = pdu.ChangeAddAgent | pdu.ChangeDropAgent | pdu.ChangeRestartAgent
+
 // recordChanges records changes that come with an answer as events. pmcd sends each change once to each of its clients,
 // with the next answer, so the other connections will bring it again. Changes that we have announced are no events.
 func (p *Pool) recordChanges(c *connection, change pdu.Change) {
 	unseen, hidden := c.seen.Unseen(change)
+	c.owing = c.owing && change&ofAgents == 0
 	p.events.Hidden = p.events.Hidden || hidden // a change of others may hide behind ours
 	for _, other := range p.conns {
 		if other != c {
 			other.seen.AddSeen(unseen)
+			other.owing = other.owing || unseen&ofAgents != 0
 		}
 	}
-	if unseen&(pdu.ChangeNames|pdu.ChangeAddAgent|pdu.ChangeDropAgent|pdu.ChangeRestartAgent) != 0 {
+	if unseen&(pdu.ChangeNames|ofAgents) != 0 {
 		p.events.Names = true
 		wait.Signal(p.options.Ready)
 	}

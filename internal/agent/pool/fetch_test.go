@@ -224,6 +224,26 @@ func TestStateChangesAreToldOnce(t *testing.T) {
 	assert.True(t, fetch())
 }
 
+// pmcd tells each connection that agents have restarted. Those that have nothing to fetch are asked at once, and once: much
+// later the report could be about another restart.
+func TestRestartsAreToldOnAllConnectionsAtOnce(t *testing.T) {
+	u := newPMCD(t)
+	s := sendingTo(t, u.Address, 3)
+	u.Announce(pdu.ChangeRestartAgent)
+	s.send(oneID)
+	changes := 0
+	for _, a := range s.outcomes() {
+		if a.Columns.Changes != 0 {
+			changes++
+		}
+	}
+	assert.Equal(t, 3, changes)
+	assert.ElementsMatch(t, [][]pdu.PMID{{oneID}, {settleID}, {settleID}}, u.Fetched())
+	u.Announce(pdu.ChangeNames)
+	s.fetch(oneID)
+	assert.Len(t, u.Fetched(), 4)
+}
+
 func TestSendAnywhereNeedsAFreeConnection(t *testing.T) {
 	u := newPMCD(t)
 	release := u.HoldFetches()
@@ -256,7 +276,8 @@ func TestMovedConnectionTellsChanges(t *testing.T) {
 	s.retireSlot(6)
 	fetch := func() bool {
 		t.Helper()
-		s.fetch(oneID)
+		s.send(oneID)
+		s.outcomes() // of all connections
 		return s.happened().Names
 	}
 	assert.False(t, fetch())

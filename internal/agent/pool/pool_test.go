@@ -23,8 +23,10 @@ var (
 	oneID   = pdu.NewPMID(60, 0, 1)
 	otherID = pdu.NewPMID(60, 0, 2)
 	ownID   = pdu.NewPMID(510, 0, 0)
-	oneDom  = pdu.NewInDom(60, 1)
-	twoDom  = pdu.NewInDom(3, 9)
+
+	settleID = pdu.NewPMID(2, 0, 0)
+	oneDom   = pdu.NewInDom(60, 1)
+	twoDom   = pdu.NewInDom(3, 9)
 )
 
 func newPMCD(tb testing.TB) *pmapitest.Relay {
@@ -85,7 +87,11 @@ func newSending(tb testing.TB, change ...func(*Options)) *sending {
 			s.waiting = nil
 			s.sessions++
 		},
-		Free:    func(now time.Time) { s.Send(now, s.nextRequest) },
+		Free: func(now time.Time) { s.Send(now, s.nextRequest) },
+		Settle: func() Request {
+			s.under++
+			return request{settleID}
+		},
 		Figures: &control.Figures{}, Log: log, Now: time.Now,
 	}
 	for _, f := range change {

@@ -109,7 +109,7 @@ func New(o Options) *Upstream {
 	u.maker.Interval = u.schedule.warmInterval
 	u.pool = pool.New(pool.Options{
 		Dial: o.Dial, Limit: o.Answer, Lock: u.mu, Slow: known, Ready: u.ready,
-		Answered: u.answered, Free: u.send, Disconnected: u.disconnected,
+		Answered: u.answered, Free: u.send, Settle: settle, Disconnected: u.disconnected,
 		Figures: o.Figures, Log: o.Log, Now: o.Now,
 	})
 	u.sender = u.pool
@@ -160,9 +160,16 @@ func (u *Upstream) LookUp(ask func(*pmapi.Conn) error) error { return u.pool.Loo
 func (u *Upstream) Announce(own pdu.PMID) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	f := &fetch{Batch: &operand.Batch[*Series]{List: operand.NewList(pdu.Desc{PMID: own})}}
-	return u.pool.SendAnywhere(f, u.now())
+	return u.pool.SendAnywhere(fetchFor(own), u.now())
 }
+
+// fetchFor returns a fetch of a metric for no series.
+func fetchFor(id pdu.PMID) *fetch {
+	return &fetch{Batch: &operand.Batch[*Series]{List: operand.NewList(pdu.Desc{PMID: id})}}
+}
+
+// settle returns a fetch of pmcd.control.debug, which pmcd answers itself.
+func settle() pool.Request { return fetchFor(pdu.NewPMID(2, 0, 0)) }
 
 // FindBirths calls Maker.FindBirths.
 func (u *Upstream) FindBirths(metrics []pdu.PMID) {
