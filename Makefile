@@ -157,8 +157,8 @@ bench-go: go ## run all Go benchmarks (BENCHFLAGS=-count=10 for benchstat)
 	$(strip $(GO) test -run '^$$' -bench . -benchmem $(BENCHFLAGS)) ./...
 
 .PHONY: soak
-soak: pcp build bin/rig ## check every value under load and faults: make soak [T=10m] [SEED=n]
-	@bin/rig soak $(BENCH_TIME) $(if $(filter file,$(origin SEED)),,-seed $(SEED)) bin/pmdaderived
+soak: pcp build bin/rig ## check every value under load and faults: make soak [T=10m] [SEED=n] [LIARS=2]
+	@bin/rig soak $(BENCH_TIME) $(if $(filter file,$(origin SEED)),,-seed $(SEED)) $(if $(LIARS),-liars $(LIARS)) bin/pmdaderived
 
 .PHONY: clean
 clean: ## remove what was built or measured

@@ -101,14 +101,16 @@ const doubtBefore = 3 * time.Second
 
 // birthTally has what the clients of births have added up.
 type birthTally struct {
-	lives, whole  atomic.Int64 // that were sampled; of which all was counted
-	seen          atomic.Int64 // all that was counted in lives until a client sampled them last
+	fresh, again  atomic.Int64 // lives that were sampled, by rig.Life.Again
+	born          atomic.Int64 // lives that have counted from 0
+	seen          atomic.Int64 // what lives have counted while clients were looking, until they sampled them last
 	grown, change atomic.Int64 // of that, what increase() and delta() had
 }
 
 // lifeSum is what a client knows of a life.
 type lifeSum struct {
 	rig.Life
+	alone  bool // the first sample with it came after one without values
 	counts bool // it has had a value
 	born   bool // the first of them was all that it had counted
 	sum    float64
@@ -180,7 +182,11 @@ func (j *birthJudge) check(f rig.Fetched) {
 	if span, ok := change[rig.ClockInst]; ok {
 		told = at - uint64(span)
 	}
-	j.checkTime(f, at)
+	for _, now := range j.values(f, clockSet) {
+		if apart := now - float64(at)/1e9; math.Abs(apart) > maxSampleSkew {
+			j.wrong("at %d: now() is %v s later", at, apart)
+		}
+	}
 	j.tally.values.Add(int64(len(shown)))
 	switch {
 	case at == j.before && len(increase) > 0:
@@ -213,15 +219,6 @@ func (j *birthJudge) check(f rig.Fetched) {
 // maxSampleAge is how old the sample of a fetch may be.
 const maxSampleAge = 5 * time.Second
 
-// checkTime checks the time of the sample.
-func (j *birthJudge) checkTime(f rig.Fetched, at uint64) {
-	for _, now := range j.values(f, clockSet) {
-		if apart := now - float64(at)/1e9; math.Abs(apart) > maxSampleSkew {
-			j.wrong("now() is %v s later than the sample", apart)
-		}
-	}
-}
-
 // checkLife checks the increase of an instance.
 func (j *birthJudge) checkLife(at uint64, v pdu.Value, got float64, has bool, change float64) {
 	life, ok := rig.LifeOf(v.Inst, at)
@@ -231,10 +228,12 @@ func (j *birthJudge) checkLife(at uint64, v pdu.Value, got float64, has bool, ch
 	}
 	s := j.lives[v.Inst]
 	if s == nil || s.Comes != life.Comes {
-		s = &lifeSum{Life: life}
+		s = &lifeSum{Life: life, alone: j.before == 0}
 		j.lives[v.Inst] = s
-		if v.Inst != rig.ClockInst {
-			j.births.lives.Add(1)
+		if life.Again {
+			j.births.again.Add(1)
+		} else {
+			j.births.fresh.Add(1)
 		}
 	}
 	known, step := j.before != 0 && life.Comes <= j.before, v.Bits
@@ -249,12 +248,12 @@ func (j *birthJudge) checkLife(at uint64, v pdu.Value, got float64, has bool, ch
 	case !has:
 		j.tally.excused.Add(1)
 	case !s.counts && !never && equal(got, float64(v.Bits), false):
-		j.births.whole.Add(1)
+		j.births.born.Add(1)
 		s.born = true
 	case !known || !equal(got, float64(step), false):
 		j.wrong("at %d since %d: the increase of instance %d is %v, not %d of %d, and it came at %d", at, j.before, v.Inst, got,
 			step, v.Bits, life.Comes)
-	case !s.counts && !never && !j.unsureBirth(&life):
+	case !s.counts && !never && !s.alone && !j.unsureBirth(&life):
 		j.tally.addProblem(missingValue, "%s at %d: instance %d, which came at %d, has lost its birth", j.client, at, v.Inst, life.Comes)
 	}
 	s.counts = s.counts || has
@@ -284,19 +283,22 @@ func (j *birthJudge) mayLack(s *lifeSum, at uint64, known, never bool) bool {
 	return at-s.Comes < uint64(j.knownAfter())
 }
 
+// started returns the time at which the daemon was surely there, before the last fetch.
+func (j *birthJudge) started() uint64 {
+	return uint64(j.disturbances.lastEnd(j.tally.begin, j.fetched, pmcdGone, pmcdSIGHUP).Add(Grace).UnixNano())
+}
+
 // neverBorn reports whether a life must not count from 0: the daemon has seen its number before.
 func (j *birthJudge) neverBorn(l *rig.Life) bool {
-	started := j.disturbances.lastEnd(j.tally.begin, pmcdGone, pmcdSIGHUP)
 	return l.Again && (l.Inst == rig.ClockInst || slices.ContainsFunc(l.LivesBefore(20), func(former rig.Life) bool {
-		return former.Comes > uint64(started.Add(j.knownAfter()).UnixNano()) && !j.doubtful(former.Comes, former.Comes+uint64(rig.LeastLife))
+		return former.Comes > j.started() && !j.doubtful(former.Comes, former.Comes+uint64(rig.LeastLife))
 	}))
 }
 
 // unsureBirth reports whether it is not known whether a life is born. Because of an agent that lies pmcd may lose values in
 // any sample.
 func (j *birthJudge) unsureBirth(l *rig.Life) bool {
-	begin := uint64(j.tally.begin.UnixNano())
-	return j.lying || l.Again || l.Comes < begin || j.doubtful(l.Comes-uint64(doubtBefore), l.Comes+uint64(j.knownAfter()))
+	return j.lying || l.Again || l.Comes < j.started() || j.doubtful(l.Comes-uint64(doubtBefore), l.Comes+uint64(j.knownAfter()))
 }
 
 // checkSums checks what is added up and selected of the increases of the same sample. An instance that has not counted
@@ -314,12 +316,10 @@ func (j *birthJudge) checkSums(f rig.Fetched, at uint64) {
 	}
 	for set, kind := range map[int]string{groupsSet: "", pickedSet: "k1", labelledSet: "k2"} {
 		got := j.values(f, set)
-		switch {
-		case f.Sets[set].Code >= 0:
-		case !j.lying && !j.doubtful(at-uint64(namesKnown), at): // labels are known
-			j.tally.addProblem(missingValue, "%s at %d: no value of %s: %v", j.client, at, names[set], f.Sets[set].Code)
-			continue
-		default:
+		if code := f.Sets[set].Code; code < 0 {
+			if !j.lying && !j.doubtful(at-uint64(namesKnown), at) { // labels are known
+				j.tally.addProblem(missingValue, "%s at %d: no value of %s: %v", j.client, at, names[set], code)
+			}
 			continue
 		}
 		want := maps.Clone(increase)
@@ -536,8 +536,9 @@ func (r *run) birthRows(records int) []rig.Row {
 		faulty.Target, faulty.OK = "all", len(found) == len(r.misborn)
 	}
 	return []rig.Row{
-		rig.Some("lives that clients of increase() sampled", b.lives.Load()),
-		rig.Some("of these counted from 0", b.whole.Load()),
+		rig.Some("lives of new numbers that clients of increase() sampled", b.fresh.Load()),
+		rig.Some("lives of numbers that come back", b.again.Load()),
+		rig.Some("lives that counted from 0", b.born.Load()),
 		rig.Some("records of births in pmlogger's archives checked", int64(records)),
 		{What: "of all that was counted in these lives, increase() and delta() had", Measured: share(&b.grown) + " and " + share(&b.change), OK: true},
 		faulty,

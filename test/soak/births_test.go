@@ -102,7 +102,7 @@ func TestBirthJudge(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			var log strings.Builder
 			s := &shared{
-				tally: &tally{log: &log, begin: time.Unix(0, int64(begin))}, disturbances: &disturbances{}, births: &birthTally{},
+				tally: &tally{log: &log, begin: time.Unix(0, int64(begin)).Add(-Grace)}, disturbances: &disturbances{}, births: &birthTally{},
 			}
 			j := newBirthJudge(s, "client", make([]pdu.Type, birthSets))
 			j.check(birthsFetch(begin, begin-1e9, true))
@@ -126,7 +126,7 @@ func TestBirthsInWindows(t *testing.T) {
 	all := float64(life.Shows(begin + 5e9))
 	for sum, wrong := range map[float64]bool{all: false, all - float64(life.Start): true, all + 1: true, 0: true} {
 		s := &shared{
-			tally: &tally{log: io.Discard, begin: time.Unix(0, int64(begin))}, disturbances: &disturbances{}, births: &birthTally{},
+			tally: &tally{log: io.Discard, begin: time.Unix(0, int64(begin)).Add(-Grace)}, disturbances: &disturbances{}, births: &birthTally{},
 		}
 		f := birthsFetch(begin+9e9, begin, false)
 		f.Sets[lastSet].Values = []pdu.Value{pdu.Uint64Value(rig.ClockInst, begin+5e9)}

@@ -94,12 +94,12 @@ func (w *disturbances) count(c cause) int {
 	return n
 }
 
-// lastEnd returns when one of the causes last ended; the time since if none has.
-func (w *disturbances) lastEnd(since time.Time, causes ...cause) time.Time {
+// lastEnd returns when one of the causes last ended before a time; the time since if none has.
+func (w *disturbances) lastEnd(since, before time.Time, causes ...cause) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i := range w.list {
-		if s := &w.list[i]; slices.Contains(causes, s.cause) && s.end.After(since) {
+		if s := &w.list[i]; slices.Contains(causes, s.cause) && s.end.After(since) && s.end.Before(before) {
 			since = s.end
 		}
 	}

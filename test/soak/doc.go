@@ -24,6 +24,9 @@
 // The values do not depend on the process that computes them, so they stay right when wave is killed and started
 // again: counters go on, and the next step begins where the last one ended.
 //
+// Clients of births see what its instances show in the sample of which they get the increase, so they know it
+// without a track. The model has only to know since when an instance is there.
+//
 // # Rules
 //
 // A value that is served must be right at any time: otherwise it is a wrong value. No value is allowed during a

@@ -13,6 +13,7 @@ func TestWrongUsage(t *testing.T) {
 		{"soak"},
 		{"bench", "-t", "-1s", "programs"},
 		{"soak", "-nonsense", "daemon"},
+		{"soak", "-liars", "3", "daemon"},
 	} {
 		assert.Equal(t, 2, run(t.Context(), args), args)
 	}
