@@ -237,8 +237,9 @@ func (j *birthJudge) checkLife(at uint64, v pdu.Value, got float64, has bool, ch
 		}
 	}
 	known, step := j.before != 0 && life.Comes <= j.before, v.Bits
-	if known && v.Bits >= life.Shows(j.before) {
-		step -= life.Shows(j.before)
+	was, there := rig.LifeOf(v.Inst, j.before) // perhaps a former life: samples need not show that it was away
+	if there = there && j.before != 0; there && v.Bits >= was.Shows(j.before) {
+		step -= was.Shows(j.before)
 	}
 	never := !s.counts && j.neverBorn(&life)
 	switch {
@@ -250,7 +251,7 @@ func (j *birthJudge) checkLife(at uint64, v pdu.Value, got float64, has bool, ch
 	case !s.counts && !never && equal(got, float64(v.Bits), false):
 		j.births.born.Add(1)
 		s.born = true
-	case !known || !equal(got, float64(step), false):
+	case !there || !equal(got, float64(step), false):
 		j.wrong("at %d since %d: the increase of instance %d is %v, not %d of %d, and it came at %d", at, j.before, v.Inst, got,
 			step, v.Bits, life.Comes)
 	case !s.counts && !never && !s.alone && !j.unsureBirth(&life):
@@ -366,13 +367,11 @@ func (j *birthJudge) checkWindow(f rig.Fetched) {
 			}
 		}
 		want := life.Shows(at)
-		switch sure := uint64(j.knownAfter()); {
-		case life.Comes+sure <= before:
+		switch {
+		case life.Comes > before:
+			exact = exact && !j.unsureBirth(&life) && at-life.Comes > uint64(j.knownAfter())
+		case before-life.Comes > uint64(namesKnown) || !equal(sum, float64(want), false): // else its name was not known before
 			want -= life.Shows(before)
-		case life.Comes <= before: // its name was perhaps not known yet
-			exact = false
-		default:
-			exact = exact && !j.unsureBirth(&life) && at-life.Comes > sure
 		}
 		if sum > float64(most) || exact && !equal(sum, float64(want), false) {
 			j.wrong("at %d since %d: the window of instance %d, which came at %d, has %v, want %d", at, before, inst, life.Comes, sum, want)

@@ -119,6 +119,29 @@ func TestBirthJudge(t *testing.T) {
 	}
 }
 
+// A number that comes back between two samples is one whose counter was reset, if no sample shows that it was away.
+func TestBirthsThatNoSampleShows(t *testing.T) {
+	for before := uint64(1_700_000_000e9); ; before += 1e9 {
+		at := before + 8e9
+		_, until, _ := rig.Away(at)
+		for _, inst := range rig.BirthMembers(at) {
+			was, there := rig.LifeOf(inst, before)
+			if life, _ := rig.LifeOf(inst, at); there && until < before-10e9 && was.Comes < life.Comes && life.Shows(at) < was.Shows(before) {
+				for got, wrong := range map[uint64]bool{life.Shows(at): false, life.Shows(at) + 1: true} {
+					s := &shared{
+						tally: &tally{log: io.Discard, begin: time.Unix(0, int64(before)-1e12)}, disturbances: &disturbances{}, births: &birthTally{},
+					}
+					j := newBirthJudge(s, "client", nil)
+					j.before, j.fetched = before, time.Unix(0, int64(at))
+					j.checkLife(at, pdu.Uint64Value(inst, life.Shows(at)), float64(got), true, 0)
+					assert.Equal(t, wrong, s.tally.total() > 0)
+				}
+				return
+			}
+		}
+	}
+}
+
 // A window has what its ticks counted: all of an instance that is born in it.
 func TestBirthsInWindows(t *testing.T) {
 	begin, born := quietBegin(t)
