@@ -89,6 +89,14 @@ func (r *run) restart(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := r.stopAndStart(); err != nil {
+		return err
+	}
+	return r.awaitServed(ctx) // a new process that read a wrong edit would not serve the definition before it
+}
+
+// stopAndStart ends pmcd and starts it again.
+func (r *run) stopAndStart() error {
 	r.tally.logf("pmcd is restarted")
 	gone := r.disturbances.begin(pmcdGone)
 	defer gone()
