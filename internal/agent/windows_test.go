@@ -13,6 +13,7 @@ import (
 
 	"pmdaderived/internal/await"
 	"pmdaderived/internal/growth"
+	"pmdaderived/internal/operand"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi/pmapitest"
@@ -331,6 +332,32 @@ func TestTickThatIsNotComplete(t *testing.T) {
 	b.tick(100)
 	assert.Equal(t, "100", b.value(1, 0, "n"))
 	assert.Equal(t, "110", b.value(2, 0, "n"))
+}
+
+// A tick that clients have read gets no sample any more, also if a new set is applied soon after it. The next tick has
+// what was counted since.
+func TestReloadAfterCompleteTick(t *testing.T) {
+	line := "n = sum_sample(delta(up.count))"
+	b := newBench(t, conf(line))
+	b.fetch(1, 0, "n")
+	b.agent.sampler.RunDue(b.now)
+	b.tick(1)
+	b.tick(3)
+	assert.Equal(t, "2", b.value(1, 0, "n"))
+	b.pass(time.Second)
+	b.agent.sampler.RunDue(b.now)
+	s := require1(t, b.site.before.WindowSeries)
+	b.agent.upstream.Store(sampleOf(b.maker, result(t, b.now, pdu.ValueSet{PMID: countID, Code: pdu.ErrNoAgent}), b.now, b.now,
+		operand.NewList(b.site.catalog["up.count"])), s)
+	b.agent.sampler.RunDue(b.now)
+	assert.Equal(t, "no value", b.value(1, 0, "n"))
+	b.serve(conf(line, "other = up.load"))
+	b.pass(100 * ms)
+	b.agent.upstream.Store(b.sample(10), s)
+	b.agent.sampler.RunDue(b.now)
+	b.pass(-100 * ms)
+	b.tick(20)
+	assert.Equal(t, "17", b.value(1, 0, "n"))
 }
 
 // All results of a fetch are of the tick that was published when it came, also if the next one is published meanwhile.

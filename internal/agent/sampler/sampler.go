@@ -137,7 +137,8 @@ func (s *Sampler) ApplySet(set *derived.Set, series []*upstream.Series, times []
 			t.together = tickTogether(set, series)
 			s.findRead(t, s.options.Now())
 		}
-		if !s.options.Now().After(t.deadline()) { // the samples of the last tick may still arrive
+		// The samples of the last tick may still arrive. A complete tick of per-client windows gets none: clients have read it.
+		if (t.incomplete || !t.perClient) && !s.options.Now().After(t.deadline()) {
 			t.pending = slices.DeleteFunc(t.windowsAt(t.tickTime), func(i int) bool {
 				return s.windows.Has(i, t.tick) || t.perClient && !s.windows.Begun(i)
 			})
