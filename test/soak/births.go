@@ -264,9 +264,11 @@ func (j *birthJudge) checkLife(at uint64, v pdu.Value, got float64, has bool, ch
 	if v.Inst == rig.ClockInst {
 		return
 	}
+	seen := uint64(got) // of a number that comes back, all may be counted, or nothing
 	if known || j.before != 0 && !life.Again {
-		j.births.seen.Add(int64(step))
+		seen = max(seen, step)
 	}
+	j.births.seen.Add(int64(seen))
 	j.births.grown.Add(int64(got))
 	j.births.change.Add(int64(max(0, change)))
 }
