@@ -230,6 +230,7 @@ func TestRestartsAreToldOnAllConnectionsAtOnce(t *testing.T) {
 	u := newPMCD(t)
 	s := sendingTo(t, u.Address, 3)
 	u.Announce(pdu.ChangeRestartAgent)
+	s.join(u.Address, 3) // pmcd tells it nothing
 	s.send(oneID)
 	changes := 0
 	for _, a := range s.outcomes() {
@@ -238,10 +239,10 @@ func TestRestartsAreToldOnAllConnectionsAtOnce(t *testing.T) {
 		}
 	}
 	assert.Equal(t, 3, changes)
-	assert.ElementsMatch(t, [][]pdu.PMID{{oneID}, {settleID}, {settleID}}, u.Fetched())
+	assert.ElementsMatch(t, [][]pdu.PMID{{oneID}, {settleID}, {settleID}, {settleID}}, u.Fetched())
 	u.Announce(pdu.ChangeNames)
 	s.fetch(oneID)
-	assert.Len(t, u.Fetched(), 4)
+	assert.Len(t, u.Fetched(), 5)
 }
 
 func TestSendAnywhereNeedsAFreeConnection(t *testing.T) {
