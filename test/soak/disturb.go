@@ -92,7 +92,11 @@ func (r *run) restart(ctx context.Context) error {
 	if err := r.stopAndStart(); err != nil {
 		return err
 	}
-	return r.awaitServed(ctx) // a new process that read a wrong edit would not serve the definition before it
+	// A new process that reads a wrong edit does not serve the definition before it.
+	return rig.Await(ctx, "the new process serves", func() (bool, error) {
+		_, err := rig.ReadFigures(ctx, r.pmcd, atName)
+		return err == nil, nil
+	})
 }
 
 // stopAndStart ends pmcd and starts it again.
