@@ -184,7 +184,7 @@ func (j *birthJudge) check(f rig.Fetched) {
 	}
 	for _, now := range j.values(f, clockSet) {
 		if apart := now - float64(at)/1e9; math.Abs(apart) > maxSampleSkew {
-			j.wrong("at %d: now() is %v s later", at, apart)
+			j.tally.addSkew(at, uint64(f.Answered.UnixNano()), math.Abs(apart), "%s at %d: now() is %v s later", j.client, at, apart)
 		}
 	}
 	j.tally.values.Add(int64(len(shown)))

@@ -110,6 +110,7 @@ func TestBirthJudge(t *testing.T) {
 			f := birthsFetch(begin+5e9, begin, false)
 			row.spoil(f.Sets)
 			j.check(f)
+			s.tally.judgeSkews(nil)
 			if row.reason == "" {
 				assert.Empty(t, log.String())
 				return

@@ -11,7 +11,7 @@ import (
 
 const (
 	// maxSampleSkew limits the difference between the time from one sample to the next and the time between the two
-	// answers of wave: pmcd may have been busy with other agents.
+	// answers of wave: pmcd may have been busy with other agents. The machine may have stood still, too: see judgeSkews.
 	maxSampleSkew = 0.5 // seconds
 
 	// maxAge limits the age of a sample, and the length of a step.
@@ -207,8 +207,8 @@ func (j *judge) checkStep(t *track, p *trackState, m *moment, step, pace float64
 			t.name, m.before, p.nextStart)
 	}
 	if apart := math.Abs(m.interval - step/1e9); apart > maxSampleSkew {
-		j.tally.addProblem(wrongValue, "%s at %d: %s: %v s between samples, %v s between what is in them", j.client, m.at,
-			t.name, m.interval, step/1e9)
+		j.tally.addSkew(m.before, m.answered, apart, "%s at %d: %s: %v s between samples, %v s between what is in them", j.client,
+			m.at, t.name, m.interval, step/1e9)
 	}
 	p.nextStart = m.at
 }

@@ -269,6 +269,10 @@ func (r *run) execute(ctx context.Context) (*rig.Table, error) {
 	}
 	r.addRequests(last)
 	r.wakes = late()
+	r.tally.judgeSkews(r.wakes)
+	for _, c := range r.misborn {
+		c.tally.judgeSkews(r.wakes)
+	}
 	r.collectLog()
 	for _, line := range r.complaints {
 		r.tally.logf("pmcd: %s", line)

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"pmdaderived/test/rig"
 )
 
 // maxLogged is the number of problems of a kind that are logged.
@@ -49,6 +51,7 @@ type tally struct {
 
 	mu   sync.Mutex // guards all below
 	gaps []gap      // in order of time
+	skew []skew     // likewise
 	lie  string     // that an agent has last begun
 	last time.Time  // the begin of it
 	log  io.Writer
@@ -59,6 +62,32 @@ type gap struct {
 	at     time.Time
 	values int64
 	misled int64 // of these, while an agent lied
+}
+
+// skew is a difference of lengths of time that is too long, unless the machine stood still in between.
+type skew struct {
+	from, to time.Time
+	apart    time.Duration
+	problem  string
+}
+
+// addSkew adds a skew of some seconds in the time between two times.
+func (t *tally) addSkew(from, to uint64, apart float64, format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.skew = append(t.skew, skew{
+		time.Unix(0, int64(from)), time.Unix(0, int64(to)), time.Duration(apart * float64(time.Second)), fmt.Sprintf(format, args...),
+	})
+}
+
+// judgeSkews counts the skews as wrong values whose excess is not the time by which a sleeper woke too late.
+func (t *tally) judgeSkews(machine rig.Wakes) {
+	for _, s := range t.skew {
+		late := machine.Latest(s.from, s.to)
+		if late < machineStopped || (s.apart-late).Seconds() > maxSampleSkew {
+			t.addProblem(wrongValue, "%s", s.problem)
+		}
+	}
 }
 
 // addProblem counts a problem, and logs it unless there were many.

@@ -3,6 +3,7 @@ package soak
 import (
 	"errors"
 	"fmt"
+	"io"
 	"testing"
 	"time"
 
@@ -206,4 +207,24 @@ func TestGrowth(t *testing.T) {
 	}
 	empty := &run{shared: &shared{tally: &tally{begin: begin}}, options: Options{Plan: Plan{Length: time.Second}}}
 	assert.Equal(t, "not measured", empty.growth().Measured)
+}
+
+// A sample that differs from its time stamp is wrong, unless the machine stood still for as long in between.
+func TestSkews(t *testing.T) {
+	at := time.Unix(1_000_000, 0)
+	for _, c := range []struct {
+		late  time.Duration
+		due   time.Time
+		wrong int64
+	}{
+		{600 * time.Millisecond, at.Add(time.Second), 0},
+		{600 * time.Millisecond, at.Add(3 * time.Second), 1},
+		{machineStopped - 1, at.Add(time.Second), 1},
+		{300 * time.Millisecond, at.Add(time.Second), 1},
+	} {
+		tally := &tally{log: io.Discard}
+		tally.addSkew(uint64(at.UnixNano()), uint64(at.Add(2*time.Second).UnixNano()), 1.0, "problem")
+		tally.judgeSkews(rig.Wakes{{Due: c.due, Late: c.late}})
+		assert.Equal(t, c.wrong, tally.problems[wrongValue].Load(), c)
+	}
 }
