@@ -123,6 +123,19 @@ func NewPlayer(source *Source, sessions ...*session.Session) *Player {
 	return p
 }
 
+// Join makes two sessions take their samples at the same times, at the rounds of the operands of both. The sample of
+// the session that was first in NewPlayer is passed first.
+func (p *Player) Join(a, b *session.Session) {
+	all := slices.Concat(a.Operands(), b.Operands())
+	slices.Sort(all)
+	all = slices.Compact(all)
+	for _, t := range p.sessions {
+		if t.Session == a || t.Session == b {
+			t.operands = all
+		}
+	}
+}
+
 // Play takes samples, and passes each to sampled. An error of sampled ends it.
 func (p *Player) Play(ctx context.Context, o Options, sampled SampleFunc) error {
 	p.operands, p.absent, p.firstTick, p.end = nil, make(map[pdu.PMID]bool), o.Start, o.End

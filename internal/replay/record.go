@@ -270,12 +270,9 @@ func (w *recorder) sessions(
 			all[i] = append(all[i], needs.Operands...)
 		}
 	}
-	classes := make([]int, len(metrics))
-	if w.Every == 0 {
-		var err error
-		if classes, err = w.classifyByRecords(ctx, all); err != nil {
-			return nil, err
-		}
+	classes, err := Classes(ctx, w.In, w.Options, all)
+	if err != nil {
+		return nil, err
 	}
 	var sessions []*session.Session
 	byClass := make(map[int]*session.Session)
@@ -294,59 +291,4 @@ func (w *recorder) sessions(
 		s.Watch(metrics...)
 	}
 	return sessions, nil
-}
-
-// classifyByRecords gives each list of operands a class. Operands of one class are in the same records.
-func (w *recorder) classifyByRecords(ctx context.Context, operands [][]pdu.PMID) ([]int, error) {
-	classes := make([]int, len(operands))
-	users := make(map[pdu.PMID][]int)
-	for i, ids := range operands {
-		for _, id := range ids {
-			users[id] = append(users[id], i)
-		}
-	}
-	seen, n := make(map[string]bool), 1
-	var key []byte
-	return classes, w.eachRecord(ctx, func(r *archive.Record) {
-		key = key[:0]
-		for i := range r.Sets {
-			id := uint32(r.Sets[i].PMID)
-			key = append(key, byte(id>>24), byte(id>>16), byte(id>>8), byte(id))
-		}
-		const most = 10_000 // remembered lists of metrics
-		if r.Mark || seen[string(key)] {
-			return
-		}
-		if len(seen) >= most {
-			clear(seen)
-		}
-		seen[string(key)] = true
-		hit := make([]bool, len(operands))
-		for i := range r.Sets {
-			for _, k := range users[r.Sets[i].PMID] {
-				hit[k] = true
-			}
-		}
-		n = splitClasses(classes, hit, n)
-	})
-}
-
-// splitClasses splits each class of which only some members are hit: these get a new class. n is the number of classes.
-func splitClasses(classes []int, hit []bool, n int) int {
-	missed := make(map[int]bool)
-	for i, class := range classes {
-		missed[class] = missed[class] || !hit[i]
-	}
-	made := make(map[int]int)
-	for i, class := range classes {
-		if !hit[i] || !missed[class] {
-			continue
-		}
-		if made[class] == 0 {
-			made[class] = n
-			n++
-		}
-		classes[i] = made[class]
-	}
-	return n
 }

@@ -3,7 +3,6 @@ package replay
 import (
 	"context"
 	"errors"
-	"io"
 	"math"
 	"slices"
 	"time"
@@ -12,30 +11,7 @@ import (
 	"pmdaderived/internal/served"
 	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
-	"pmdaderived/pmda/pmapi/archive"
 )
-
-// eachRecord calls visit with each record.
-func (w *recorder) eachRecord(ctx context.Context, visit func(r *archive.Record)) error {
-	records := w.In.NewContext(w.Start, w.End)
-	defer records.Close()
-	for {
-		r, err := records.Next(ctx)
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			if _, ok := errors.AsType[*archive.DamageError](err); ok { // Play reports it
-				continue
-			}
-			return err
-		}
-		visit(r)
-		if w.Read != nil {
-			w.Read(r.Time)
-		}
-	}
-}
 
 // outDomain is an instance domain of the written archive.
 type outDomain struct {
