@@ -12,6 +12,10 @@ type Loaded struct {
 	Controls    []Control
 	Sources     []Source // files that were read, and paths that could not be read
 
+	// Masks has the position of each mask, by the name of the definitions that it masks, or by the path of a file below its
+	// directory, which begins with a slash.
+	Masks map[string]Position
+
 	// Masked has the position of the mask of each name whose definitions are masked.
 	Masked map[string]Position
 

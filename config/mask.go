@@ -69,7 +69,7 @@ func (l *loader) applyMasks() {
 			m.used = true
 		}
 	}
-	l.out.Masked = map[string]Position{}
+	l.out.Masks, l.out.Masked = map[string]Position{}, map[string]Position{}
 	l.out.Definitions = slices.DeleteFunc(l.out.Definitions, func(d *Definition) bool {
 		m := l.maskOf(d.Pos.File, d.Name)
 		if m != nil {
@@ -84,7 +84,9 @@ func (l *loader) applyMasks() {
 		return p.Path == "" && l.maskOf(p.Pos.File, p.Name) != nil
 	})
 	for _, masked := range slices.Sorted(maps.Keys(l.masks)) {
-		if m := l.masks[masked]; !m.used {
+		m := l.masks[masked]
+		l.out.Masks[masked] = m.unused.Pos
+		if !m.used {
 			l.out.Problems = append(l.out.Problems, m.unused)
 		}
 	}

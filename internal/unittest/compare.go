@@ -2,6 +2,7 @@ package unittest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/hex"
 	"math"
 	"math/big"
@@ -49,10 +50,7 @@ func (it *item) closeTo(sample int, t pdu.Type, b uint64) bool {
 			return false // not finite
 		}
 		if tolerance == nil {
-			tolerance = new(big.Rat).SetFloat64(doubleError)
-			if t == pdu.TypeFloat {
-				tolerance.SetFloat64(floatError)
-			}
+			tolerance = new(big.Rat).SetFloat64(errorOf(t))
 			tolerance.Mul(tolerance, new(big.Rat).Abs(want))
 		}
 	case pdu.TypeU64:
@@ -66,6 +64,35 @@ func (it *item) closeTo(sample int, t pdu.Type, b uint64) bool {
 		return off.Sign() == 0
 	}
 	return off.Abs(off).Cmp(tolerance) <= 0
+}
+
+// errorOf returns the part of its size by which a value of a type may differ.
+func errorOf(t pdu.Type) float64 {
+	switch t {
+	case pdu.TypeFloat:
+		return floatError
+	case pdu.TypeDouble:
+		return doubleError
+	}
+	return 0
+}
+
+// Same reports whether value j of a vector is the expected one, which is value i of another vector. If one of the two
+// types has fewer digits, only these count.
+func Same(want *derived.Vector, i int, got *derived.Vector, j int) bool {
+	switch {
+	case want.Type.Numeric() != got.Type.Numeric():
+		return false
+	case !want.Type.Numeric():
+		return bytes.Equal(want.Blobs[i], got.Blobs[j])
+	}
+	if most := max(errorOf(want.Type), errorOf(got.Type)); most > 0 {
+		x, y := want.Type.Float64(want.Bits[i]), got.Type.Float64(got.Bits[j])
+		return cmp.Compare(x, y) == 0 || math.Abs(x-y) <= most*math.Abs(x) && !math.IsInf(x, 0)
+	}
+	x, small := want.Type.Int64(want.Bits[i])
+	y, both := got.Type.Int64(got.Bits[j])
+	return x == y && small == both
 }
 
 // valueText returns value i of a vector as test files have it.
