@@ -34,6 +34,10 @@ func SubCommands() []SubCommand {
 			"replay", "OUT [NAME]...", "write an archive of derived metrics, computed from another archive",
 			"replay -a incident -c site.conf out", (*run).replay,
 		},
+		{
+			"diff", "OLD NEW", "show what differs between two versions of definitions", "diff site.conf new/site.conf",
+			(*run).diff,
+		},
 		{"help", "[COMMAND]", "show help for a sub-command, or this list", "help eval", (*run).help},
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/internal/printable"
+	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
 )
 
@@ -145,10 +146,15 @@ func (p *printer) instance(indom pdu.InDom, id pdu.Inst) string {
 	if id == pdu.NoInst {
 		return ""
 	}
-	if name, ok := p.session.InstanceName(indom, id); ok && name != "" {
+	return p.instanceName(p.session, indom, id)
+}
+
+// instanceName returns the name of an instance of a session, or its number if it has none.
+func (r *run) instanceName(s *session.Session, indom pdu.InDom, id pdu.Inst) string {
+	if name, ok := s.InstanceName(indom, id); ok && name != "" {
 		return name
 	}
-	if archive := p.collector.Archive; archive != nil { // it existed at another time
+	if archive := r.collector.Archive; archive != nil { // it existed at another time
 		instances, _ := archive.AllInstances(indom) // none with an error
 		for _, instance := range instances {
 			if instance.ID == id {

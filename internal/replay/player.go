@@ -34,6 +34,7 @@ type SampleFunc func(s *session.Session, at time.Time) error
 // Player takes the samples of sessions over one archive.
 type Player struct {
 	source    *Source
+	joined    *Source // of the sessions of Join; nil: there are none
 	sessions  []*sessionState
 	windows   []*windowTicks    // of all sessions
 	operands  []pdu.PMID        // of samples and ticks
@@ -45,6 +46,7 @@ type Player struct {
 // sessionState is a session that is being played.
 type sessionState struct {
 	*session.Session
+	source   *Source    // that the session takes its samples from
 	operands []pdu.PMID // operands of the watched metrics, without discrete ones unless all are
 	windows  []*windowTicks
 
@@ -100,7 +102,7 @@ func (p *Player) resetTicks() {
 func NewPlayer(source *Source, sessions ...*session.Session) *Player {
 	p := &Player{source: source}
 	for _, s := range sessions {
-		t := &sessionState{Session: s, operands: s.Operands(), roundOperands: make(map[pdu.PMID]bool)}
+		t := &sessionState{Session: s, source: source, operands: s.Operands(), roundOperands: make(map[pdu.PMID]bool)}
 		for _, i := range s.Windows() {
 			w := s.Set().Windows()[i]
 			operands := w.Needs().Operands
@@ -123,17 +125,21 @@ func NewPlayer(source *Source, sessions ...*session.Session) *Player {
 	return p
 }
 
-// Join makes two sessions take their samples at the same times, at the rounds of the operands of both. The sample of
-// the session that was first in NewPlayer is passed first.
-func (p *Player) Join(a, b *session.Session) {
-	all := slices.Concat(a.Operands(), b.Operands())
-	slices.Sort(all)
-	all = slices.Compact(all)
-	for _, t := range p.sessions {
-		if t.Session == a || t.Session == b {
-			t.operands = all
-		}
+// Join adds sessions with another source of the same archive. Each takes its samples right after the session of the
+// player with the same index, and at the same times: at the rounds of the operands of both. The sources are two because
+// a value can depend on what was fetched before.
+func (p *Player) Join(source *Source, sessions ...*session.Session) {
+	joined := NewPlayer(source, sessions...)
+	for i, t := range joined.sessions {
+		first := p.sessions[2*i]
+		all := slices.Concat(first.operands, t.operands)
+		slices.Sort(all)
+		first.operands = slices.Compact(all)
+		t.operands = first.operands
+		p.sessions = slices.Insert(p.sessions, 2*i+1, t)
 	}
+	p.windows = append(p.windows, joined.windows...)
+	p.joined = source
 }
 
 // Play takes samples, and passes each to sampled. An error of sampled ends it.
@@ -261,7 +267,7 @@ func (p *Player) handleRecord(ctx context.Context, o Options, r *archive.Record,
 		}
 		return nil
 	}
-	p.source.setRecord(r)
+	p.setRecord(r)
 	if err := p.sampleRounds(ctx, r, sampled); err != nil {
 		return err
 	}
@@ -306,9 +312,17 @@ func (p *Player) sampleRounds(ctx context.Context, r *archive.Record, sampled Sa
 		}
 	}
 	if len(due) > 0 && r != nil {
-		p.source.setRecord(r)
+		p.setRecord(r)
 	}
 	return nil
+}
+
+// setRecord makes r the present record of the sources.
+func (p *Player) setRecord(r *archive.Record) {
+	p.source.setRecord(r)
+	if p.joined != nil {
+		p.joined.setRecord(r)
+	}
 }
 
 // markBroken notes that part of the archive is missing: the next tick of a window does not continue the last.
@@ -368,8 +382,8 @@ func (p *Player) tickWindows(ctx context.Context, t *sessionState, at time.Time)
 
 // sample takes a sample of a session.
 func (p *Player) sample(ctx context.Context, t *sessionState, at time.Time, sampled SampleFunc) error {
-	p.source.setRecord(nil)
-	p.source.SetTime(at)
+	t.source.setRecord(nil)
+	t.source.SetTime(at)
 	t.Expire(at)
 	if err := t.Sample(ctx, at); err != nil {
 		return err

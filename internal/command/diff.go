@@ -1,0 +1,437 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"pmdaderived/config"
+	"pmdaderived/derived"
+	"pmdaderived/internal/commandline"
+	"pmdaderived/internal/definitions"
+	"pmdaderived/internal/operand"
+	"pmdaderived/internal/plural"
+	"pmdaderived/internal/printable"
+	"pmdaderived/internal/served"
+	"pmdaderived/internal/session"
+	"pmdaderived/pdu"
+)
+
+// differences is the output of diff: what differs between two versions of definitions.
+type differences struct {
+	*run
+	sides    [2]*side        // OLD and NEW
+	affected map[string]bool // definitions that can have other metadata or values, because they or what they use differ
+	catalog  *operand.Catalog
+	pairs    map[string]*pair // affected definitions whose values are compared, or that are new
+	changes  []change
+}
+
+// side is one version of the definitions, with its context.
+type side struct {
+	definitions.Named
+	byName map[string]served.Definition // those of the context, too
+	errors map[string]*config.Problem   // errors in definitions that are compared, by their names
+	set    *derived.Set                 // nil: no metadata are known
+}
+
+// change is a difference. Which fields it has depends on its kind.
+type change struct {
+	Name      string      `json:"name"`
+	Kind      string      `json:"kind"`
+	Message   string      `json:"message"`
+	Before    any         `json:"before,omitempty"`
+	After     any         `json:"after,omitempty"`
+	Users     []string    `json:"users,omitempty"`
+	Compared  int         `json:"compared,omitempty"`
+	Differing int         `json:"differing,omitempty"`
+	First     *difference `json:"first,omitempty"`
+	Largest   *difference `json:"largest,omitempty"`
+}
+
+// Kinds of changes. They stay what they are, because scripts read them.
+const (
+	changeGone       = "gone"
+	changeError      = "error"
+	changeMetadata   = "metadata"
+	changeAlarm      = "alarm"
+	changeValues     = "values"
+	changeNew        = "new"
+	changeExpression = "expression"
+	changeOneLine    = "oneline"
+	changeHelp       = "helptext"
+	changeLabels     = "labels"
+	changeMask       = "mask"
+	changeControl    = "control"
+)
+
+// changeKinds returns all kinds, in the order in which they are printed.
+func changeKinds() []string {
+	return []string{
+		changeGone, changeError, changeMetadata, changeAlarm, changeValues, changeNew, changeExpression, changeOneLine,
+		changeHelp, changeLabels, changeMask, changeControl,
+	}
+}
+
+// diff compares two versions of definitions. It returns 1 if something differs, and 2 if they cannot be compared.
+func (r *run) diff(ctx context.Context, args []string) int {
+	ctx, cancel := untilSignal(ctx)
+	defer cancel()
+	d := &differences{run: r, affected: map[string]bool{}, pairs: map[string]*pair{}}
+	printChanges := d.print
+	r.flags.FuncP("config", "c", "use `PATHS`, separated by colons, beside both, in place of the agent's files; -c=: none",
+		commandline.PathList(&r.paths))
+	r.pmcdOption()
+	r.intervalOption("`TIME` between samples; default: the interval of the records")
+	r.flags.FuncP("output", "o", "print the differences as `WORD`: text or json", commandline.Choice(func(word string) {
+		printChanges = map[string]func(){formText: d.print, formJSON: d.printJSON}[word]
+	}, formText, formJSON))
+	r.timeOptions()
+	operands, exit, done := r.parse(args)
+	switch {
+	case done:
+		return exit
+	case len(operands) != 2:
+		return r.usageError(errors.New("name two files, or two directories: OLD and NEW"))
+	case len(r.archive.Paths) == 0 && r.firstGiven("interval") != "":
+		return r.usageError(errors.New("-t needs an archive: use -a"))
+	}
+	if err := d.compare(ctx, operands); err != nil {
+		r.fail(err)
+		return commandline.ExitUsage // 1 means that something differs
+	}
+	printChanges()
+	if len(d.changes) > 0 {
+		return commandline.ExitFailure
+	}
+	return commandline.ExitOK
+}
+
+// compare finds all changes.
+func (d *differences) compare(ctx context.Context, paths []string) error {
+	if err := d.read(paths); err != nil {
+		return err
+	}
+	d.findAffected()
+	if len(d.archive.Paths) > 0 || d.pmcdGiven {
+		if err := d.connect(ctx); err != nil {
+			return err
+		}
+		if err := d.bind(ctx); err != nil {
+			return err
+		}
+	}
+	if len(d.archive.Paths) > 0 {
+		if err := d.compareValues(ctx); err != nil {
+			return err
+		}
+	}
+	names := map[string]bool{}
+	for _, s := range d.sides {
+		for name := range s.byName {
+			names[name] = true
+		}
+		for name := range s.errors {
+			names[name] = true
+		}
+	}
+	users := d.usersOfGone()
+	for name := range names {
+		d.compareDefinitions(name, users)
+	}
+	d.compareMarks()
+	kinds := changeKinds()
+	slices.SortFunc(d.changes, func(x, y change) int {
+		return cmp.Or(cmp.Compare(slices.Index(kinds, x.Kind), slices.Index(kinds, y.Kind)), cmp.Compare(x.Name, y.Name),
+			cmp.Compare(x.Message, y.Message))
+	})
+	return nil
+}
+
+// read reads both versions, each behind the context. A definition of the context that OLD has, too, is left out: it is
+// probably a copy of OLD that the agent reads. One of a compared file itself is left out because the file may be in a
+// directory of the context.
+func (d *differences) read(paths []string) error {
+	var kinds [2]string
+	for i, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		kinds[i] = map[bool]string{true: "directory", false: "file"}[info.IsDir()]
+	}
+	if kinds[0] != kinds[1] {
+		return fmt.Errorf("%s is a %s and %s is a %s: name two files, or two directories", paths[0], kinds[0], paths[1],
+			kinds[1])
+	}
+	around := d.paths
+	if around == nil {
+		if around = d.agentPaths(); around == nil {
+			around = config.DefaultPaths(d.conf)
+		}
+	}
+	around = slices.DeleteFunc(slices.Clone(around), func(path string) bool { return definitions.Within(path, paths) })
+	for i, path := range paths {
+		reader := d.reader(slices.Concat(around, []string{path}))
+		s := &side{Named: definitions.ReadNamed(reader, []string{path}), errors: map[string]*config.Problem{}}
+		d.sides[i] = s
+		for _, p := range s.Problems {
+			switch {
+			case p.Severity != config.Error:
+			case p.Pos.Line == 0 && slices.Contains(d.paths, p.Pos.File):
+				return p
+			case !s.Has(p.Pos.File):
+			case p.Name == "":
+				return fmt.Errorf("%s cannot be compared:\n%w", path, p)
+			case s.errors[p.Name] == nil:
+				s.errors[p.Name] = p
+			}
+		}
+		s.byName = s.ByName()
+		for name, def := range s.byName {
+			_, inOld := d.sides[0].byName[name]
+			if own := s.Has(def.File); !own && (s.errors[name] != nil || definitions.Within(def.File, paths) ||
+				i == 1 && inOld && d.sides[0].Has(d.sides[0].byName[name].File)) {
+				delete(s.byName, name)
+			}
+		}
+	}
+	return nil
+}
+
+// findAffected finds the definitions that differ, and those that use them, directly or not.
+func (d *differences) findAffected() {
+	before, after := d.sides[0], d.sides[1]
+	users := map[string][]string{}
+	var queue []string
+	for i, s := range d.sides {
+		for name, def := range s.byName {
+			for operand := range def.Names {
+				users[derived.ShortName(operand)] = append(users[derived.ShortName(operand)], name)
+			}
+			other, ok := d.sides[1-i].byName[name]
+			if !ok || other.Expr.String() != def.Expr.String() || before.Language.NoValue != after.Language.NoValue {
+				queue = append(queue, name)
+			}
+		}
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		if name := queue[0]; !d.affected[name] {
+			d.affected[name] = true
+			queue = append(queue, users[name]...)
+		}
+	}
+}
+
+// bind binds the affected definitions of both sides to the metrics of the collector. Groups have the same instance
+// domain on both sides if they are groups of the same instances by the same keys.
+func (d *differences) bind(ctx context.Context) error {
+	inDoms := map[derived.GroupDomain]pdu.InDom{}
+	number := func(g derived.GroupDomain) pdu.InDom {
+		if _, ok := inDoms[g]; !ok {
+			inDoms[g] = pdu.NewInDom(commandline.Domain, 1+len(inDoms))
+		}
+		return inDoms[g]
+	}
+	var all []served.Definition
+	var defs [2][]served.Definition
+	for i, s := range d.sides {
+		var affected []served.Definition
+		for name, def := range s.byName {
+			if d.affected[name] {
+				affected = append(affected, def)
+			}
+		}
+		defs[i] = definitions.WithUsed(s.byName, affected...)
+		all = append(all, defs[i]...)
+	}
+	var err error
+	if d.catalog, err = session.LookUp(ctx, d.collector.Metrics, all); err != nil {
+		return err
+	}
+	for i, s := range d.sides {
+		language := s.Language
+		language.GroupInDom = number
+		s.set = served.Bind(served.Pointers(defs[i]), d.catalog, language)
+	}
+	return nil
+}
+
+// compareDefinitions adds the changes of a definition. users has who uses each definition that has gone.
+func (d *differences) compareDefinitions(name string, users map[string][]string) {
+	before, isOld := d.sides[0].byName[name]
+	after, isNew := d.sides[1].byName[name]
+	add := func(kind, format string, args ...any) *change { // the result is valid until the next call
+		d.changes = append(d.changes, change{Name: name, Kind: kind, Message: fmt.Sprintf(format, args...)})
+		return &d.changes[len(d.changes)-1]
+	}
+	was, is := d.reason(0, name), d.reason(1, name)
+	changed := isOld && isNew && before.Expr.String() != after.Expr.String()
+	switch {
+	case was == is:
+		if was != "" && changed {
+			add(changeError, "not compared: %s", was)
+		}
+	case was == "" && isOld:
+		add(changeError, "cannot be computed any more: %s", is)
+	case was == "":
+		add(changeError, "new, cannot be computed: %s", is)
+	case is == "" && isNew:
+		add(changeError, "could not be computed before: %s", was)
+	case isNew || d.sides[1].errors[name] != nil:
+		add(changeError, "cannot be computed: %s -> %s", was, is)
+	}
+	p := d.pairs[name]
+	switch {
+	case isOld && !isNew && d.sides[1].errors[name] == nil:
+		gone := add(changeGone, "gone")
+		if _, masked := d.sides[1].Language.Masked[name]; masked {
+			gone.Message = "masked"
+		}
+		if gone.Users = users[name]; len(gone.Users) > 0 {
+			gone.Message += "; " + usersText(gone.Users)
+		}
+	case isNew && !isOld && was == "" && is == "":
+		came := add(changeNew, "new")
+		if p != nil && p.isAlarm() {
+			came.Message += "; " + p.alarms[1].String()
+		}
+	case isOld && isNew:
+		if p != nil {
+			d.addWindows(p, add)
+		}
+		d.addMetadata(name, add)
+		if differs := p != nil && d.addValues(p, changed, add); changed && !differs {
+			expr := add(changeExpression, "%s -> %s", printable.Line(before.Text), printable.Line(after.Text))
+			expr.Before, expr.After = before.Text, after.Text
+			if p != nil && p.compared > 0 {
+				expr.Message += fmt.Sprintf("; none of %s differs", plural.Of(p.compared, "value"))
+				expr.Compared = p.compared
+			}
+		}
+	}
+	if isOld && isNew {
+		for _, text := range []struct {
+			kind   string
+			of, to *string
+		}{
+			{changeOneLine, before.OneLine, after.OneLine},
+			{changeHelp, before.Help, after.Help},
+			{changeLabels, before.Labels, after.Labels},
+		} {
+			if of, to := textOr(text.of, "none"), textOr(text.to, "none"); of != to {
+				c := add(text.kind, "%s %s -> %s", text.kind, printable.Line(of), printable.Line(to))
+				c.Before, c.After = text.of, text.to
+			}
+		}
+	}
+}
+
+// reason returns why a definition of a side cannot be computed, "" if it can, or if there is none.
+func (d *differences) reason(i int, name string) string {
+	s := d.sides[i]
+	if p := s.errors[name]; p != nil {
+		return p.Pos.String() + ": " + p.Msg
+	}
+	if s.set != nil {
+		if m, ok := s.set.Lookup(name); ok && m.Err != nil {
+			return m.Err.Reason()
+		}
+	}
+	return ""
+}
+
+// compareMarks adds the masks and control lines of the compared files that only one of them has.
+func (d *differences) compareMarks() {
+	var masks [2]map[string]bool
+	for i, s := range d.sides {
+		masks[i] = map[string]bool{}
+		for name, at := range s.Masks {
+			if s.Has(at.File) {
+				masks[i][name] = true
+			}
+		}
+	}
+	for i, word := range []string{"gone", "new"} {
+		for name := range masks[i] {
+			if !masks[1-i][name] {
+				d.changes = append(d.changes, change{Name: name, Kind: changeMask, Message: "mask " + word})
+			}
+		}
+	}
+	if was, is := d.sides[0].Language.NoValue, d.sides[1].Language.NoValue; was != is {
+		d.changes = append(d.changes, change{
+			Name: "option_novalue", Kind: changeControl, Message: fmt.Sprintf("control option %t -> %t", was, is),
+			Before: was, After: is,
+		})
+	}
+}
+
+// textOr returns a text, or another one if there is none.
+func textOr(text *string, other string) string {
+	if text == nil {
+		return other
+	}
+	return *text
+}
+
+// print prints the changes, a paragraph for each, with the names in a column. Of two texts that are longer than a line
+// each has its own.
+func (d *differences) print() {
+	const columns, widest = 80, 28
+	kinds := changeKinds()
+	width := 0
+	for _, c := range d.changes {
+		if n := utf8.RuneCountInString(c.Name); n <= widest {
+			width = max(width, n)
+		}
+	}
+	width = max(width, 4)
+	for _, c := range d.changes {
+		line := c.Name
+		if utf8.RuneCountInString(line) > width {
+			fmt.Fprintln(d.stdout, line)
+			line = ""
+		}
+		line += strings.Repeat(" ", width-utf8.RuneCountInString(line)) + " "
+		ofTexts := slices.Index(kinds, c.Kind) >= slices.Index(kinds, changeExpression) &&
+			utf8.RuneCountInString(line)+1+utf8.RuneCountInString(c.Message) > columns
+		begun := false
+		for _, word := range strings.Fields(c.Message) {
+			if begun && (utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > columns || ofTexts && word == "->") {
+				fmt.Fprintln(d.stdout, line)
+				line = strings.Repeat(" ", width+1)
+			}
+			line += " " + word
+			begun = true
+		}
+		fmt.Fprintln(d.stdout, line)
+	}
+}
+
+// printJSON prints the changes as a JSON array.
+func (d *differences) printJSON() {
+	encoder := json.NewEncoder(d.stdout)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	_ = encoder.Encode(append([]change{}, d.changes...)) // d.stdout remembers the error
+}
+
+// usersText says who uses something that has gone.
+func usersText(users []string) string {
+	const most = 3
+	text := strings.Join(users[:min(len(users), most)], ", ")
+	if len(users) > most {
+		return fmt.Sprintf("%s and %d more use it", text, len(users)-most)
+	}
+	if len(users) == 1 {
+		return text + " uses it"
+	}
+	return text + " use it"
+}

@@ -1,0 +1,380 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"pmdaderived/derived"
+	"pmdaderived/derived/syntax"
+	"pmdaderived/internal/plural"
+	"pmdaderived/internal/printable"
+	"pmdaderived/internal/replay"
+	"pmdaderived/internal/session"
+	"pmdaderived/internal/unittest"
+	"pmdaderived/pdu"
+)
+
+// pair is a definition whose values are compared. It keeps no values but those of two differences.
+type pair struct {
+	metrics             [2]*derived.Metric // the first is nil if the definition is new
+	compared, differing int                // number of values
+	first, largest      *difference
+	gap                 float64 // of the largest difference
+	constant            bool    // there are no operands
+	notAlarm            bool    // a value is neither 0 nor 1
+	alarms              [2]alarm
+}
+
+// difference is a value that differs.
+type difference struct {
+	Time     string `json:"time"`
+	Instance string `json:"instance"`
+	Before   any    `json:"before"`
+	After    any    `json:"after"`
+	text     string
+}
+
+// alarm counts how long, and how often, values are 1, for each instance separately.
+type alarm struct {
+	lasted    time.Duration
+	times     int
+	last      time.Time  // of the last sample; zero: it was before a mark
+	on, spare []pdu.Inst // the instances that are 1; memory for those of the next sample
+}
+
+// comparedClass has the pairs whose operands are in the same records, and the session of each side that computes them.
+type comparedClass struct {
+	pairs    []*pair
+	sessions [2]*session.Session
+}
+
+// compareValues computes the affected definitions of both sides over the archive, side by side, and compares each
+// sample. It reads the archive twice: first to find which operands are recorded together.
+func (d *differences) compareValues(ctx context.Context) error {
+	o, progress := d.playerOptions()
+	defer progress.clear()
+	if o.Every == 0 {
+		progress.passes = 2
+	}
+	sources := [2]*replay.Source{d.collector.Archive.Source, replay.NewSource(d.collector.Archive.Archive)}
+	defer sources[1].Close()
+	classes, err := d.comparedClasses(ctx, o, sources)
+	if err != nil {
+		return err
+	}
+	var before, after []*session.Session
+	classOf := map[*session.Session]*comparedClass{} // by the session that takes its samples last
+	for _, c := range classes {
+		before, after = append(before, c.sessions[0]), append(after, c.sessions[1])
+		classOf[c.sessions[1]] = c
+	}
+	player := replay.NewPlayer(sources[0], before...)
+	player.Join(sources[1], after...)
+	o.Mark = func(time.Time) error {
+		for _, p := range d.pairs {
+			p.alarms[0].last, p.alarms[1].last = time.Time{}, time.Time{}
+		}
+		return nil
+	}
+	return player.Play(ctx, o, func(s *session.Session, at time.Time) error {
+		if c := classOf[s]; c != nil {
+			for _, p := range c.pairs {
+				d.compareSample(p, c.sessions, at)
+			}
+		}
+		return nil
+	})
+}
+
+// comparedClasses makes the pairs and their sessions.
+func (d *differences) comparedClasses(
+	ctx context.Context, o replay.Options, sources [2]*replay.Source,
+) ([]*comparedClass, error) {
+	var pairs []*pair
+	var operands [][]pdu.PMID
+	for _, name := range slices.Sorted(maps.Keys(d.affected)) {
+		p := &pair{}
+		var ids []pdu.PMID
+		for i, s := range d.sides {
+			if m, ok := s.set.Lookup(name); ok && m.Err == nil {
+				p.metrics[i] = m
+				for needs := range m.Fetches {
+					ids = append(ids, needs.Operands...)
+				}
+			}
+		}
+		if _, isOld := d.sides[0].byName[name]; p.metrics[1] != nil && (p.metrics[0] != nil || !isOld) {
+			d.pairs[name], p.constant = p, len(ids) == 0
+			pairs, operands = append(pairs, p), append(operands, ids)
+		}
+	}
+	numbers, err := replay.Classes(ctx, d.collector.Archive.Archive, o, operands)
+	if err != nil {
+		return nil, err
+	}
+	groups := derived.NewGroups()
+	var classes []*comparedClass
+	byNumber := map[int]*comparedClass{}
+	for i, n := range numbers {
+		c := byNumber[n]
+		if c == nil {
+			c = &comparedClass{}
+			for k, s := range d.sides {
+				c.sessions[k] = session.NewWithSet(sources[k], d.catalog, s.set, groups)
+			}
+			byNumber[n] = c
+			classes = append(classes, c)
+		}
+		c.pairs = append(c.pairs, pairs[i])
+	}
+	for _, c := range classes {
+		for k, s := range c.sessions {
+			var watched []*derived.Metric
+			for _, p := range c.pairs {
+				if p.metrics[k] != nil {
+					watched = append(watched, p.metrics[k])
+				}
+			}
+			s.Watch(watched...)
+		}
+	}
+	return classes, nil
+}
+
+// compareSample compares the values of a sample, as the agent serves them.
+func (d *differences) compareSample(p *pair, sessions [2]*session.Session, at time.Time) {
+	values := [2]*derived.Vector{{}, {}}
+	for i, m := range p.metrics {
+		if m != nil {
+			values[i] = sessions[i].Value(m).OnlyFinite()
+		}
+	}
+	before, after := values[0], values[1]
+	both := 0 // number of instances that both have
+	for i := range before.Len() {
+		j := p.position(after, before.At(i), i)
+		if j >= 0 {
+			both++
+		}
+		d.compareValue(p, sessions, at, before, i, after, j)
+	}
+	for j := 0; both < after.Len() && j < after.Len(); j++ {
+		if p.position(before, after.At(j), j) < 0 {
+			d.compareValue(p, sessions, at, before, -1, after, j)
+		}
+	}
+	for i, v := range values {
+		if !p.notAlarm {
+			p.alarms[i].add(v, at)
+		}
+	}
+}
+
+// position returns where the other side has the value of an instance, or -1. An instance of another domain is another
+// one.
+func (p *pair) position(v *derived.Vector, id pdu.Inst, hint int) int {
+	switch {
+	case v.Len() == 0 || p.metrics[0].Desc.InDom != p.metrics[1].Desc.InDom:
+		return -1
+	case v.Insts == nil:
+		return 0
+	}
+	return v.Insts.Near(id, hint)
+}
+
+// compareValue compares a value of both sides. The position is -1 where there is none.
+func (d *differences) compareValue(
+	p *pair, sessions [2]*session.Session, at time.Time, before *derived.Vector, i int, after *derived.Vector, j int,
+) {
+	p.compared++
+	p.notAlarm = p.notAlarm || i >= 0 && !isTruth(before, i) || j >= 0 && !isTruth(after, j)
+	if i >= 0 && j >= 0 && unittest.Same(before, i, after, j) {
+		return
+	}
+	p.differing++
+	gap := 0.0
+	if i >= 0 && j >= 0 && before.Type.Numeric() && after.Type.Numeric() {
+		gap = math.Abs(before.Type.Float64(before.Bits[i]) - after.Type.Float64(after.Bits[j]))
+	}
+	if p.first != nil && gap <= p.gap {
+		return
+	}
+	archive := d.collector.Archive
+	found := &difference{Time: at.In(archive.Zone).Format(time.RFC3339Nano)}
+	texts := [2]string{absent, absent}
+	if i >= 0 {
+		found.Before, texts[0] = jsonValue(before, i), cellText(before, i)
+	}
+	if j >= 0 {
+		found.After, texts[1] = jsonValue(after, j), cellText(after, j)
+	}
+	if texts[0] == texts[1] { // they differ in later digits
+		texts = [2]string{plainText(before, i), plainText(after, j)}
+	}
+	side, id := 0, pdu.NoInst
+	if i >= 0 {
+		id = before.At(i)
+	} else {
+		side, id = 1, after.At(j)
+	}
+	if id != pdu.NoInst {
+		found.Instance = d.instanceName(sessions[side], p.metrics[side].Desc.InDom, id)
+	}
+	found.text = strings.TrimSuffix(archive.FormatTime(at), ".000") + " "
+	if found.Instance != "" {
+		found.text += printable.Line(found.Instance) + " "
+	}
+	found.text += texts[0] + " -> " + texts[1]
+	if p.first == nil {
+		p.first = found
+	}
+	p.largest, p.gap = found, gap
+}
+
+// isTruth reports whether a value is 0 or 1.
+func isTruth(v *derived.Vector, i int) bool {
+	if !v.Type.Numeric() {
+		return false
+	}
+	x := v.Type.Float64(v.Bits[i])
+	return x == 0 || x == 1
+}
+
+// isAlarm reports whether all values are 0 or 1.
+func (p *pair) isAlarm() bool { return !p.notAlarm && p.compared > 0 }
+
+// add adds a sample. A value counts until the next one.
+func (a *alarm) add(v *derived.Vector, at time.Time) {
+	if !a.last.IsZero() {
+		a.lasted += at.Sub(a.last) * time.Duration(len(a.on))
+	}
+	on := a.spare[:0]
+	for i := range v.Len() {
+		if v.Type.Float64(v.Bits[i]) == 1 {
+			on = append(on, v.At(i))
+		}
+	}
+	slices.Sort(on)
+	for _, id := range on {
+		if _, was := slices.BinarySearch(a.on, id); !was {
+			a.times++
+		}
+	}
+	a.last, a.on, a.spare = at, on, a.on
+}
+
+// String returns how long, and how often, values were 1.
+func (a *alarm) String() string {
+	if a.times == 0 {
+		return "never 1"
+	}
+	return "1 for " + timeText(a.lasted.Round(time.Second)) + " in " + plural.Of(a.times, "time")
+}
+
+// jsonAlarm is an alarm in JSON.
+type jsonAlarm struct {
+	Seconds float64 `json:"seconds"`
+	Times   int     `json:"times"`
+}
+
+func (a *alarm) json() jsonAlarm { return jsonAlarm{a.lasted.Seconds(), a.times} }
+
+// addValues adds what differs in the values of a definition that both sides have, and reports whether something does.
+// It also tells that an expression has changed and has no value.
+func (d *differences) addValues(p *pair, changed bool, add func(kind, format string, args ...any) *change) bool {
+	switch {
+	case p.compared == 0 && changed && p.constant:
+		add(changeError, "not compared: a definition without operands has values with -t only")
+		return false
+	case p.compared == 0 && changed:
+		add(changeError, "not compared: it has no values in this part of the archive")
+		return false
+	case p.differing == 0:
+		return false
+	}
+	var c *change
+	text := "first " + p.first.text
+	if p.isAlarm() {
+		before, after := &p.alarms[0], &p.alarms[1]
+		c = add(changeAlarm, "%s -> %s, %s", before, after, text)
+		c.Before, c.After = before.json(), after.json()
+	} else {
+		if p.largest != p.first {
+			text += ", largest " + p.largest.text
+		}
+		verb := map[bool]string{true: "differs", false: "differ"}[p.differing == 1]
+		c = add(changeValues, "%d of %s %s, %s", p.differing, plural.Of(p.compared, "value"), verb, text)
+	}
+	c.Compared, c.Differing, c.First, c.Largest = p.compared, p.differing, p.first, p.largest
+	return true
+}
+
+// addWindows tells which functions over time of a definition need more than the archive has.
+func (d *differences) addWindows(p *pair, add func(kind, format string, args ...any) *change) {
+	archive := d.collector.Archive
+	has := archive.Part.End.Sub(archive.Start())
+	told := map[string]bool{}
+	for i, m := range p.metrics {
+		for _, k := range m.Needs().Windows {
+			w := d.sides[i].set.Windows()[k]
+			text := windowText(w)
+			if w.Func == syntax.Latch || time.Duration(w.Span)*w.Every <= has || told[text] {
+				continue
+			}
+			told[text] = true
+			add(changeError, "%s: the archive has %s only", text, timeText(has.Round(time.Second)))
+		}
+	}
+}
+
+// jsonMetadata has the metadata of a definition in JSON.
+type jsonMetadata struct {
+	Type      string `json:"type"`
+	Semantics string `json:"semantics"`
+	Units     string `json:"units"`
+	InDom     string `json:"indom"`
+}
+
+// addMetadata adds what differs in the metadata of a definition, because of which the agent gives it another PMID.
+func (d *differences) addMetadata(name string, add func(kind, format string, args ...any) *change) {
+	var metadata [2]jsonMetadata
+	for i, s := range d.sides {
+		if s.set == nil {
+			return
+		}
+		m, ok := s.set.Lookup(name)
+		if !ok || m.Err != nil {
+			return
+		}
+		metadata[i] = jsonMetadata{m.Desc.Type.String(), m.Desc.Sem.String(), m.Desc.Units.String(), "none"}
+		if metadata[i].Units == "" {
+			metadata[i].Units = "none"
+		}
+		if g, ok := s.set.GroupDomains()[m.Desc.InDom]; ok {
+			metadata[i].InDom = fmt.Sprintf("groups of %s by %s", g.Of, g.Label)
+		} else if m.Desc.InDom != pdu.NoInDom {
+			metadata[i].InDom = m.Desc.InDom.String()
+		}
+	}
+	var texts []string
+	before, after := metadata[0], metadata[1]
+	for _, field := range [][3]string{
+		{"type", before.Type, after.Type},
+		{"semantics", before.Semantics, after.Semantics},
+		{"units", before.Units, after.Units},
+		{"domain", before.InDom, after.InDom},
+	} {
+		if field[1] != field[2] {
+			texts = append(texts, field[0]+" "+field[1]+" -> "+field[2])
+		}
+	}
+	if len(texts) > 0 {
+		c := add(changeMetadata, "%s: a new PMID", strings.Join(texts, ", "))
+		c.Before, c.After = before, after
+	}
+}
