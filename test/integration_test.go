@@ -348,6 +348,7 @@ func testBashCompletion(t *testing.T, p *pmcdtest.PMCD, program string) {
 	assert.Equal(t, []string{"--log=", "--log-level="}, complete(program, "--log"))
 	assert.Equal(t, []string{"drop", "serve"}, complete(program, "--non-finite", "="))
 	assert.Equal(t, []string{"off"}, complete(program, "--mmv", "=", "of"))
+	assert.Equal(t, []string{"text", "json"}, complete(program, "diff", "-o", ""))
 	assert.Empty(t, complete(program, "--interval", "=", ""))
 	assert.Equal(t, []string{confDir + "/host-cpu.conf"}, complete(program, "check", confDir+"/host-cpu.c"))
 	assert.Equal(t, []string{"../examples:" + confDir + "/host-cpu.conf"},

@@ -60,6 +60,46 @@ func TestCommandsWithoutPCP(t *testing.T) {
 	}
 }
 
+// The lines of docs/diff.md for a pipeline print what differs between two branches, and fail if they cannot be compared.
+func TestDiffInPipeline(t *testing.T) {
+	page, err := os.ReadFile("../../docs/diff.md")
+	require.NoError(t, err)
+	lines := regexp.MustCompile(`(?m)^    old=(?:.*\n)(?:    .*\n)+`).FindString(string(page))
+	require.Equal(t, 5, strings.Count(lines, "\n"), lines)
+	dir := t.TempDir()
+	archive, err := filepath.Abs("../../examples/incident")
+	require.NoError(t, err)
+	for _, ending := range []string{".0", ".index", ".meta"} {
+		require.NoError(t, os.Symlink(archive+ending, filepath.Join(dir, "archive"+ending)))
+	}
+	pipeline := func(before string) (out string, err error) {
+		cmd := exec.CommandContext(t.Context(), "sh", "-e", "-c", before+lines)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), childMark+"=1", "GORACE=atexit_sleep_ms=0", "TZ=UTC", "PATH="+dir+":"+os.Getenv("PATH"))
+		var stdout bytes.Buffer
+		cmd.Stdout = &stdout
+		err = cmd.Run()
+		return stdout.String(), err
+	}
+	program, err := os.Executable()
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink(program, filepath.Join(dir, "pmdaderived")))
+	const repository = `git init -q -b main .
+git config user.name Author; git config user.email author@example.com
+mkdir definitions; echo 'site.high = max_inst(kernel.all.load) > 4' >definitions/site.conf
+git add definitions; git commit -q -m one
+echo 'site.high = max_inst(kernel.all.load) > 5' >definitions/site.conf
+`
+	out, err := pipeline(repository)
+	require.NoError(t, err)
+	assert.Equal(t, "site.high  1 for 7m50s in 1 time -> 1 for 6m30s in 1 time, first 2026-11-24\n           02:12:30 1 -> 0\n", out)
+	out, err = pipeline("git checkout -q .\n")
+	require.NoError(t, err)
+	assert.Empty(t, out)
+	_, err = pipeline("echo nonsense >definitions/site.conf\n")
+	require.Error(t, err)
+}
+
 // A variable that names a file which does not exist is reported by a command that contacts pmcd.
 func TestPCPConfReported(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "nothing")
@@ -74,6 +114,7 @@ func TestPCPConfReported(t *testing.T) {
 func TestHelpExamples(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS("../../examples")))
+	require.NoError(t, os.Link(filepath.Join(dir, "site.conf"), filepath.Join(dir, "new.conf"))) // for diff
 	t.Chdir(dir)
 	for _, c := range append(command.SubCommands(), command.SubCommand{}) {
 		t.Run(c.Name, func(t *testing.T) {

@@ -41,6 +41,7 @@ _pmdaderived() {
 	case "$command $option" in
 	*' --non-finite') words='drop serve' ;;
 	'eval -o' | 'eval --output') words='text csv json' ;;
+	'diff -o' | 'diff --output') words='text json' ;;
 	*' --log-level') words='error warn info debug' ;;
 	*' --mmv') words='pmdaderived off' ;;
 	'check --ignore' | 'check --werror') # codes, separated by commas; the message about a wrong one has all

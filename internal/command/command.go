@@ -35,7 +35,7 @@ func SubCommands() []SubCommand {
 			"replay -a incident -c site.conf out", (*run).replay,
 		},
 		{
-			"diff", "OLD NEW", "show what differs between two versions of definitions", "diff site.conf new/site.conf",
+			"diff", "OLD NEW", "show what differs between two versions of definitions", "diff -a incident site.conf new.conf",
 			(*run).diff,
 		},
 		{"help", "[COMMAND]", "show help for a sub-command, or this list", "help eval", (*run).help},

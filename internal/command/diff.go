@@ -123,6 +123,7 @@ func (d *differences) compare(ctx context.Context, paths []string) error {
 		if err := d.connect(ctx); err != nil {
 			return err
 		}
+		d.reportHosts()
 		if err := d.bind(ctx); err != nil {
 			return err
 		}
@@ -226,6 +227,21 @@ func (d *differences) findAffected() {
 			d.affected[name] = true
 			queue = append(queue, users[name]...)
 		}
+	}
+}
+
+// reportHosts warns of archives of several hosts, which are read as one.
+func (d *differences) reportHosts() {
+	if d.collector.Archive == nil {
+		return
+	}
+	var hosts []string
+	for _, label := range d.collector.Archive.LogLabels() {
+		hosts = append(hosts, label.Host)
+	}
+	slices.Sort(hosts)
+	if hosts = slices.Compact(hosts); len(hosts) > 1 {
+		d.complain(fmt.Errorf("the archives are of several hosts: %s", strings.Join(hosts, ", ")))
 	}
 }
 
@@ -385,6 +401,7 @@ func textOr(text *string, other string) string {
 // each has its own.
 func (d *differences) print() {
 	const columns, widest = 80, 28
+	const arrow = "->\x00" // it stays with the word behind it
 	kinds := changeKinds()
 	width := 0
 	for _, c := range d.changes {
@@ -392,7 +409,7 @@ func (d *differences) print() {
 			width = max(width, n)
 		}
 	}
-	width = max(width, 4)
+	width = cmp.Or(width, 4)
 	for _, c := range d.changes {
 		line := c.Name
 		if utf8.RuneCountInString(line) > width {
@@ -403,12 +420,13 @@ func (d *differences) print() {
 		ofTexts := slices.Index(kinds, c.Kind) >= slices.Index(kinds, changeExpression) &&
 			utf8.RuneCountInString(line)+1+utf8.RuneCountInString(c.Message) > columns
 		begun := false
-		for _, word := range strings.Fields(c.Message) {
-			if begun && (utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > columns || ofTexts && word == "->") {
+		for _, word := range strings.Fields(strings.ReplaceAll(c.Message, " -> ", " "+arrow)) {
+			if begun && (utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > columns ||
+				ofTexts && strings.HasPrefix(word, arrow)) {
 				fmt.Fprintln(d.stdout, line)
 				line = strings.Repeat(" ", width+1)
 			}
-			line += " " + word
+			line += " " + strings.ReplaceAll(word, arrow, "-> ")
 			begun = true
 		}
 		fmt.Fprintln(d.stdout, line)

@@ -24,9 +24,10 @@ type pair struct {
 	metrics             [2]*derived.Metric // the first is nil if the definition is new
 	compared, differing int                // number of values
 	first, largest      *difference
-	gap                 float64 // of the largest difference
-	constant            bool    // there are no operands
-	notAlarm            bool    // a value is neither 0 nor 1
+	raised              *difference // the first where only one side is 1, if this is an alarm
+	gap                 float64     // of the largest difference
+	constant            bool        // there are no operands
+	notAlarm            bool        // a value is neither 0 nor 1
 	alarms              [2]alarm
 }
 
@@ -146,29 +147,36 @@ func (d *differences) comparedClasses(
 	return classes, nil
 }
 
-// compareSample compares the values of a sample, as the agent serves them.
+// pairSample has the values of a pair at one time, as the agent serves them.
+type pairSample struct {
+	at       time.Time
+	sessions [2]*session.Session
+	values   [2]*derived.Vector
+}
+
+// compareSample compares the values of a sample.
 func (d *differences) compareSample(p *pair, sessions [2]*session.Session, at time.Time) {
-	values := [2]*derived.Vector{{}, {}}
+	s := pairSample{at: at, sessions: sessions, values: [2]*derived.Vector{{}, {}}}
 	for i, m := range p.metrics {
 		if m != nil {
-			values[i] = sessions[i].Value(m).OnlyFinite()
+			s.values[i] = sessions[i].Value(m).OnlyFinite()
 		}
 	}
-	before, after := values[0], values[1]
+	before, after := s.values[0], s.values[1]
 	both := 0 // number of instances that both have
 	for i := range before.Len() {
 		j := p.position(after, before.At(i), i)
 		if j >= 0 {
 			both++
 		}
-		d.compareValue(p, sessions, at, before, i, after, j)
+		d.compareValue(p, &s, [2]int{i, j})
 	}
 	for j := 0; both < after.Len() && j < after.Len(); j++ {
 		if p.position(before, after.At(j), j) < 0 {
-			d.compareValue(p, sessions, at, before, -1, after, j)
+			d.compareValue(p, &s, [2]int{-1, j})
 		}
 	}
-	for i, v := range values {
+	for i, v := range s.values {
 		if !p.notAlarm {
 			p.alarms[i].add(v, at)
 		}
@@ -187,62 +195,58 @@ func (p *pair) position(v *derived.Vector, id pdu.Inst, hint int) int {
 	return v.Insts.Near(id, hint)
 }
 
-// compareValue compares a value of both sides. The position is -1 where there is none.
-func (d *differences) compareValue(
-	p *pair, sessions [2]*session.Session, at time.Time, before *derived.Vector, i int, after *derived.Vector, j int,
-) {
+// compareValue compares a value of both sides, by its positions. A position is -1 where there is none.
+func (d *differences) compareValue(p *pair, s *pairSample, at [2]int) {
 	p.compared++
-	p.notAlarm = p.notAlarm || i >= 0 && !isTruth(before, i) || j >= 0 && !isTruth(after, j)
-	if i >= 0 && j >= 0 && unittest.Same(before, i, after, j) {
+	var numbers [2]float64
+	for k, i := range at {
+		if i >= 0 && s.values[k].Type.Numeric() {
+			numbers[k] = s.values[k].Type.Float64(s.values[k].Bits[i])
+		}
+		p.notAlarm = p.notAlarm || i >= 0 && !s.values[k].Type.Numeric() || numbers[k] != 0 && numbers[k] != 1
+	}
+	both := at[0] >= 0 && at[1] >= 0
+	if both && unittest.Same(s.values[0], at[0], s.values[1], at[1]) {
 		return
 	}
 	p.differing++
 	gap := 0.0
-	if i >= 0 && j >= 0 && before.Type.Numeric() && after.Type.Numeric() {
-		gap = math.Abs(before.Type.Float64(before.Bits[i]) - after.Type.Float64(after.Bits[j]))
+	if both {
+		gap = math.Abs(numbers[0] - numbers[1])
 	}
-	if p.first != nil && gap <= p.gap {
-		return
+	if p.first == nil || gap > p.gap {
+		p.largest, p.gap = d.describe(p, s, at), gap
 	}
+	if p.first == nil {
+		p.first = p.largest
+	}
+	if p.raised == nil && numbers[0] != numbers[1] {
+		p.raised = d.describe(p, s, at)
+	}
+}
+
+// describe returns a value that differs, in words and for JSON.
+func (d *differences) describe(p *pair, s *pairSample, at [2]int) *difference {
 	archive := d.collector.Archive
-	found := &difference{Time: at.In(archive.Zone).Format(time.RFC3339Nano)}
+	found := &difference{Time: s.at.In(archive.Zone).Format(time.RFC3339Nano)}
 	texts := [2]string{absent, absent}
-	if i >= 0 {
-		found.Before, texts[0] = jsonValue(before, i), cellText(before, i)
-	}
-	if j >= 0 {
-		found.After, texts[1] = jsonValue(after, j), cellText(after, j)
+	for k, to := range []*any{&found.Before, &found.After} {
+		if v, i := s.values[k], at[k]; i >= 0 {
+			*to, texts[k] = jsonValue(v, i), cellText(v, i)
+			if id := v.At(i); id != pdu.NoInst {
+				found.Instance = d.instanceName(s.sessions[k], p.metrics[k].Desc.InDom, id)
+			}
+		}
 	}
 	if texts[0] == texts[1] { // they differ in later digits
-		texts = [2]string{plainText(before, i), plainText(after, j)}
+		texts = [2]string{plainText(s.values[0], at[0]), plainText(s.values[1], at[1])}
 	}
-	side, id := 0, pdu.NoInst
-	if i >= 0 {
-		id = before.At(i)
-	} else {
-		side, id = 1, after.At(j)
-	}
-	if id != pdu.NoInst {
-		found.Instance = d.instanceName(sessions[side], p.metrics[side].Desc.InDom, id)
-	}
-	found.text = strings.TrimSuffix(archive.FormatTime(at), ".000") + " "
+	found.text = strings.TrimSuffix(archive.FormatTime(s.at), ".000") + " "
 	if found.Instance != "" {
 		found.text += printable.Line(found.Instance) + " "
 	}
 	found.text += texts[0] + " -> " + texts[1]
-	if p.first == nil {
-		p.first = found
-	}
-	p.largest, p.gap = found, gap
-}
-
-// isTruth reports whether a value is 0 or 1.
-func isTruth(v *derived.Vector, i int) bool {
-	if !v.Type.Numeric() {
-		return false
-	}
-	x := v.Type.Float64(v.Bits[i])
-	return x == 0 || x == 1
+	return found
 }
 
 // isAlarm reports whether all values are 0 or 1.
@@ -298,19 +302,20 @@ func (d *differences) addValues(p *pair, changed bool, add func(kind, format str
 		return false
 	}
 	var c *change
-	text := "first " + p.first.text
-	if p.isAlarm() {
+	if p.isAlarm() && p.raised != nil {
 		before, after := &p.alarms[0], &p.alarms[1]
-		c = add(changeAlarm, "%s -> %s, %s", before, after, text)
-		c.Before, c.After = before.json(), after.json()
+		c = add(changeAlarm, "%s -> %s, first %s", before, after, p.raised.text)
+		c.Before, c.After, c.First = before.json(), after.json(), p.raised
 	} else {
+		text := "first " + p.first.text
 		if p.largest != p.first {
 			text += ", largest " + p.largest.text
 		}
 		verb := map[bool]string{true: "differs", false: "differ"}[p.differing == 1]
 		c = add(changeValues, "%d of %s %s, %s", p.differing, plural.Of(p.compared, "value"), verb, text)
+		c.First, c.Largest = p.first, p.largest
 	}
-	c.Compared, c.Differing, c.First, c.Largest = p.compared, p.differing, p.first, p.largest
+	c.Compared, c.Differing = p.compared, p.differing
 	return true
 }
 

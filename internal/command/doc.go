@@ -1,4 +1,4 @@
-// Package command has the sub-commands of pmdaderived: check, explain, eval, test, replay and help. They are for
+// Package command has the sub-commands of pmdaderived: check, explain, eval, test, replay, diff and help. They are for
 // people, who run them at a terminal or in a script. Results go to stdout, errors to stderr.
 //
 // There is one struct for a run, which has what all sub-commands need, and one for the output of each, which embeds the
@@ -22,8 +22,10 @@
 //	eval       printer      samples
 //	test       testResults  results and coverage                              testrun.go
 //	           recorder     with --record: a test                             record.go
+//	diff       differences  changes between two versions                   diff.go, diffvalues.go, diffusers.go
 //	replay                  an archive, which package replay writes           replay.go
 //
 // All print through output.go, which keeps escape sequences from the terminal, and shows progress there. Each returns
-// the exit status: 0, 1 if there are mistakes or something failed, 2 if the command line is wrong.
+// the exit status: 0, 1 if there are mistakes or something failed, 2 if the command line is wrong. That of diff is 1 if
+// something differs, and 2 if it fails.
 package command

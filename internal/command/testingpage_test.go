@@ -14,6 +14,9 @@ import (
 // blockPattern is an indented block of a page, behind the paragraph before it.
 var blockPattern = regexp.MustCompile("(?m)^(.*)\n\n((?:    .*\n|\n)+)")
 
+// fileAbove is the name of a file at the end of a paragraph, whose block is the file.
+var fileAbove = regexp.MustCompile("`([a-z]+\\.(?:conf|test))`[^`]*$")
+
 // The example of docs/testing.md: blocks are files, named at the end of the paragraph above, or sessions, which print
 // exactly what follows.
 func TestTestingPage(t *testing.T) {
@@ -21,7 +24,6 @@ func TestTestingPage(t *testing.T) {
 	s := newSite(t)
 	t.Chdir(t.TempDir())
 	files, sessions := 0, 0
-	named := regexp.MustCompile("`([a-z]+\\.(?:conf|test))`[^`]*$")
 	for _, match := range blockPattern.FindAllStringSubmatch(string(text), -1) {
 		block := strings.TrimRight(strings.ReplaceAll("\n"+match[2], "\n    ", "\n")[1:], "\n") + "\n"
 		if command, ok := strings.CutPrefix(block, "$ pmdaderived "); ok {
@@ -32,7 +34,7 @@ func TestTestingPage(t *testing.T) {
 			assert.Equal(t, strings.Contains(want, "FAIL"), exit == commandline.ExitFailure)
 			continue
 		}
-		if name := named.FindStringSubmatch(match[1]); name != nil {
+		if name := fileAbove.FindStringSubmatch(match[1]); name != nil {
 			files++
 			writeFile(t, filepath.Join(".", name[1]), block)
 		}
