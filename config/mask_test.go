@@ -215,3 +215,12 @@ func TestOthersCannotMask(t *testing.T) {
 	loaded = Load([]string{d.dir + "/shipped", d.dir + "/own"}, nil)
 	assert.Empty(t, loaded.Definitions, loaded.Problems)
 }
+
+// All masks are told, also those that mask nothing.
+func TestMasksAreTold(t *testing.T) {
+	inTree(t, map[string]string{"shipped/a": "a = 1", "own/a": "", "own/b": "# pmdaderived:mask derived.c.d x.*"})
+	assert.Equal(t, map[string]Position{
+		"/a": {File: "own/a"}, "c.d": {File: "own/b", Line: 1, Column: 20}, "x": {File: "own/b", Line: 1, Column: 32},
+	}, Load([]string{"shipped", "own"}, nil).Masks)
+	assert.Contains(t, Load([]string{"own"}, nil).Masks, "c.d", "there is nothing before it")
+}

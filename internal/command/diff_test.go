@@ -50,6 +50,26 @@ func TestDiffWithHost(t *testing.T) {
 	assert.Equal(t, texts, out)
 }
 
+// Who uses what has gone: definitions first, then files of PCP's tools, which name the whole metric.
+func TestDiffTellsWhoUsesWhatHasGone(t *testing.T) {
+	s := newSite(t)
+	s.file("dash.conf", "site.dash = site.x + derived.site.x\nsite.other = site.xy\n")
+	writeFile(t, filepath.Join(s.dir, "config", "pmieconf", "derived", "rules"), "delta = derived.site.x > 0 && derived.site.x < 2;\n")
+	writeFile(t, filepath.Join(s.dir, "pmrep", "site.conf"), "[site]\nderived.site.x = x\nderived.site.y.z = z\n")
+	writeFile(t, filepath.Join(s.dir, "pmrep", "other.conf"), "derived.site.xx = x\nsite.x = a metric of the host\nmyderived.site.x = x\n")
+	paths := twoVersions(t, "site.x = hinv.ncpu\nsite.y = hinv.ncpu\n", "")
+	out, _ := s.fails(append([]string{"diff", "-o", "json"}, paths...)...)
+	var changes []change
+	require.NoError(t, json.Unmarshal([]byte(out), &changes))
+	require.Len(t, changes, 2, out)
+	rules, view := filepath.Join(s.dir, "config/pmieconf/derived/rules"), filepath.Join(s.dir, "pmrep/site.conf")
+	assert.Equal(t, change{
+		Name: "site.x", Kind: changeGone, Message: "gone; site.dash, " + rules + ", " + view + " use it",
+		Users: []string{"site.dash", rules, view},
+	}, changes[0])
+	assert.Equal(t, change{Name: "site.y", Kind: changeGone, Message: "gone"}, changes[1])
+}
+
 // diffed is what the JSON of diff has of values.
 type diffed struct {
 	Name, Kind          string

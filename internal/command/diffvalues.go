@@ -249,8 +249,10 @@ func (d *differences) describe(p *pair, s *pairSample, at [2]int) *difference {
 	return found
 }
 
-// isAlarm reports whether all values are 0 or 1.
-func (p *pair) isAlarm() bool { return !p.notAlarm && p.compared > 0 }
+// isAlarm reports whether all values are 0 or 1, without units.
+func (p *pair) isAlarm() bool {
+	return !p.notAlarm && p.compared > 0 && p.metrics[1].Desc.Units == (pdu.Units{})
+}
 
 // add adds a sample. A value counts until the next one.
 func (a *alarm) add(v *derived.Vector, at time.Time) {
@@ -319,21 +321,21 @@ func (d *differences) addValues(p *pair, changed bool, add func(kind, format str
 	return true
 }
 
-// addWindows tells which functions over time of a definition need more than the archive has.
+// addWindows tells that the longest window of a definition is longer than the archive.
 func (d *differences) addWindows(p *pair, add func(kind, format string, args ...any) *change) {
 	archive := d.collector.Archive
-	has := archive.Part.End.Sub(archive.Start())
-	told := map[string]bool{}
+	has, text := archive.Part.End.Sub(archive.Start()), ""
+	longest := has
 	for i, m := range p.metrics {
 		for _, k := range m.Needs().Windows {
 			w := d.sides[i].set.Windows()[k]
-			text := windowText(w)
-			if w.Func == syntax.Latch || time.Duration(w.Span)*w.Every <= has || told[text] {
-				continue
+			if span := time.Duration(w.Span) * w.Every; span > longest && w.Func != syntax.Latch {
+				longest, text = span, windowText(w)
 			}
-			told[text] = true
-			add(changeError, "%s: the archive has %s only", text, timeText(has.Round(time.Second)))
 		}
+	}
+	if text != "" {
+		add(changeError, "%s: the archive has %s only", text, timeText(has.Round(time.Second)))
 	}
 }
 

@@ -24,5 +24,6 @@
 //	mark                   rate() and delta() have no value once, in windows, too
 //
 // A player plays several sessions side by side. Each takes samples at the rounds of its own operands: metrics that
-// pmlogger records every minute are evaluated every minute, even if it records others every second.
+// pmlogger records every minute are evaluated every minute, even if it records others every second: Classes finds which
+// metrics these are. Sessions of two versions of definitions are compared sample by sample: Player.Join.
 package replay

@@ -440,3 +440,36 @@ func TestPlayInterrupted(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	assert.Equal(t, 1, taken)
 }
+
+// A session that is joined to another takes its samples at the same times, right after it, and both have the values that
+// they would have alone, also behind a mark. Operands of only one of them give samples to both.
+func TestPlayJoined(t *testing.T) {
+	const rates, free = "x = rate(disk.dev.avactive)", "y = mem.util.available"
+	for _, o := range []Options{
+		{Start: at(20, 0), End: at(25, 0), Every: time.Minute},
+		{Start: at(20, 0), End: at(25, 0)},
+	} {
+		alone, _ := play(t, o, rates, free)
+		a := open(t)
+		var rows [2][]string
+		sources := [2]*Source{NewSource(a), NewSource(a)}
+		first, second := watching(t, sources[0], rates), watching(t, sources[1], rates, free)
+		p := NewPlayer(sources[0], first)
+		p.Join(sources[1], second)
+		require.NoError(t, p.Play(t.Context(), o, func(s *session.Session, at time.Time) error {
+			if s == second {
+				rows[1] = append(rows[1], row(s, at))
+				require.Len(t, rows[0], len(rows[1]))
+				return nil
+			}
+			text, _, _ := strings.Cut(row(s, at), "  y ")
+			rows[0] = append(rows[0], text)
+			return nil
+		}))
+		assert.Equal(t, alone, rows[1])
+		for i, text := range alone {
+			alone[i], _, _ = strings.Cut(text, "  y ")
+		}
+		assert.Equal(t, alone, rows[0])
+	}
+}

@@ -1,6 +1,7 @@
 package unittest
 
 import (
+	"math"
 	"os"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/derived"
+	"pmdaderived/pdu"
 )
 
 // Two histograms, of which the first one is reset at the third sample, and the other one is not.
@@ -730,4 +732,47 @@ test with another type
 	}
 	assert.Equal(t, "x.test:26:11: error x\n           expected         got\n    error  Different types  none\n",
 		Run(derived.Language{}, defs, nil, f.Tests[2]).String())
+}
+
+// Two computed values are judged as a computed and an expected one: whole numbers exactly, others in the digits of the
+// type that has fewer.
+func TestSame(t *testing.T) {
+	of := func(typ pdu.Type, bits uint64) *derived.Vector {
+		return &derived.Vector{Type: typ, Bits: []uint64{bits}}
+	}
+	double := func(x float64) *derived.Vector { return of(pdu.TypeDouble, math.Float64bits(x)) }
+	float := func(x float32) *derived.Vector { return of(pdu.TypeFloat, uint64(math.Float32bits(x))) }
+	text := func(s string) *derived.Vector {
+		return &derived.Vector{Type: pdu.TypeString, Blobs: [][]byte{[]byte(s)}}
+	}
+	const largest = math.MaxUint64
+	for _, row := range []struct {
+		name string
+		x, y *derived.Vector
+		want bool
+	}{
+		{"whole numbers", of(pdu.TypeU64, largest), of(pdu.TypeU64, largest), true},
+		{"the last digit of whole numbers", of(pdu.TypeU64, largest), of(pdu.TypeU64, largest-1), false},
+		{"types of whole numbers", of(pdu.TypeU32, 7), of(pdu.Type64, 7), true},
+		{"a negative number is none of U64", of(pdu.Type64, largest), of(pdu.TypeU64, largest), false},
+		{"nine digits", double(1), double(1 + 5e-10), true},
+		{"eight digits", double(1), double(1 + 5e-9), false},
+		{"six digits of FLOAT", double(1), float(1.0000005), true},
+		{"five digits of FLOAT", float(1), double(1.00001), false},
+		{"nothing is close to 0", double(0), double(1e-300), false},
+		{"infinite", double(math.Inf(1)), double(math.Inf(1)), true},
+		{"one is infinite", double(math.Inf(1)), double(1), false},
+		{"the other is infinite", double(1), double(math.Inf(1)), false},
+		{"not a number", double(math.NaN()), double(math.NaN()), true},
+		{"strings", text("a"), text("a"), true},
+		{"other strings", text("a"), text("b"), false},
+		{"a string and a number", text("7"), of(pdu.TypeU32, 7), false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			assert.Equal(t, row.want, Same(row.x, 0, row.y, 0))
+			if row.x.Type == row.y.Type {
+				assert.Equal(t, row.want, Same(row.y, 0, row.x, 0))
+			}
+		})
+	}
 }
