@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -29,7 +30,7 @@ type differences struct {
 	sides    [2]*side        // OLD and NEW
 	affected map[string]bool // definitions that can have other metadata or values, because they or what they use differ
 	catalog  *operand.Catalog
-	pairs    map[string]*pair // affected definitions whose values are compared, or that are new
+	pairs    map[string]*pair // affected definitions whose values are compared
 	changes  []change
 }
 
@@ -55,27 +56,12 @@ type change struct {
 	Largest   *difference `json:"largest,omitempty"`
 }
 
-// Kinds of changes. They stay what they are, because scripts read them.
-const (
-	changeGone       = "gone"
-	changeError      = "error"
-	changeMetadata   = "metadata"
-	changeAlarm      = "alarm"
-	changeValues     = "values"
-	changeNew        = "new"
-	changeExpression = "expression"
-	changeOneLine    = "oneline"
-	changeHelp       = "helptext"
-	changeLabels     = "labels"
-	changeMask       = "mask"
-	changeControl    = "control"
-)
-
-// changeKinds returns all kinds, in the order in which they are printed.
+// changeKinds returns the kinds of changes, in the order in which they are printed. They stay what they are, because
+// scripts read them.
 func changeKinds() []string {
 	return []string{
-		changeGone, changeError, changeMetadata, changeAlarm, changeValues, changeNew, changeExpression, changeOneLine,
-		changeHelp, changeLabels, changeMask, changeControl,
+		"gone", "error", "metadata", "alarm", "values", "new", "expression", "oneline", "helptext", "labels", "mask",
+		"control",
 	}
 }
 
@@ -123,7 +109,6 @@ func (d *differences) compare(ctx context.Context, paths []string) error {
 		if err := d.connect(ctx); err != nil {
 			return err
 		}
-		d.reportHosts()
 		if err := d.bind(ctx); err != nil {
 			return err
 		}
@@ -230,23 +215,8 @@ func (d *differences) findAffected() {
 	}
 }
 
-// reportHosts warns of archives of several hosts, which are read as one.
-func (d *differences) reportHosts() {
-	if d.collector.Archive == nil {
-		return
-	}
-	var hosts []string
-	for _, label := range d.collector.Archive.LogLabels() {
-		hosts = append(hosts, label.Host)
-	}
-	slices.Sort(hosts)
-	if hosts = slices.Compact(hosts); len(hosts) > 1 {
-		d.complain(fmt.Errorf("the archives are of several hosts: %s", strings.Join(hosts, ", ")))
-	}
-}
-
-// bind binds the affected definitions of both sides to the metrics of the collector. Groups have the same instance
-// domain on both sides if they are groups of the same instances by the same keys.
+// bind binds the definitions of both sides to the metrics of the collector. Groups have the same instance domain on both
+// sides if they are groups of the same instances by the same keys.
 func (d *differences) bind(ctx context.Context) error {
 	inDoms := map[derived.GroupDomain]pdu.InDom{}
 	number := func(g derived.GroupDomain) pdu.InDom {
@@ -255,26 +225,19 @@ func (d *differences) bind(ctx context.Context) error {
 		}
 		return inDoms[g]
 	}
-	var all []served.Definition
 	var defs [2][]served.Definition
 	for i, s := range d.sides {
-		var affected []served.Definition
-		for name, def := range s.byName {
-			if d.affected[name] {
-				affected = append(affected, def)
-			}
-		}
-		defs[i] = definitions.WithUsed(s.byName, affected...)
-		all = append(all, defs[i]...)
+		defs[i] = slices.Collect(maps.Values(s.byName))
 	}
-	var err error
-	if d.catalog, err = session.LookUp(ctx, d.collector.Metrics, all); err != nil {
+	catalog, err := session.LookUp(ctx, d.collector.Metrics, slices.Concat(defs[:]...))
+	if err != nil {
 		return err
 	}
+	d.catalog = catalog
 	for i, s := range d.sides {
 		language := s.Language
 		language.GroupInDom = number
-		s.set = served.Bind(served.Pointers(defs[i]), d.catalog, language)
+		s.set = served.Bind(served.Pointers(defs[i]), catalog, language)
 	}
 	return nil
 }
@@ -292,39 +255,34 @@ func (d *differences) compareDefinitions(name string, users map[string][]string)
 	switch {
 	case was == is:
 		if was != "" && changed {
-			add(changeError, "not compared: %s", was)
+			add("error", "not compared: %s", was)
 		}
 	case was == "" && isOld:
-		add(changeError, "cannot be computed any more: %s", is)
+		add("error", "cannot be computed any more: %s", is)
 	case was == "":
-		add(changeError, "new, cannot be computed: %s", is)
+		add("error", "new, cannot be computed: %s", is)
 	case is == "" && isNew:
-		add(changeError, "could not be computed before: %s", was)
+		add("error", "could not be computed before: %s", was)
 	case isNew || d.sides[1].errors[name] != nil:
-		add(changeError, "cannot be computed: %s -> %s", was, is)
+		add("error", "cannot be computed: %s -> %s", was, is)
 	}
 	p := d.pairs[name]
 	switch {
 	case isOld && !isNew && d.sides[1].errors[name] == nil:
-		gone := add(changeGone, "gone")
+		gone := add("gone", "gone")
 		if _, masked := d.sides[1].Language.Masked[name]; masked {
 			gone.Message = "masked"
 		}
 		if gone.Users = users[name]; len(gone.Users) > 0 {
-			gone.Message += "; " + usersText(gone.Users)
+			verb := map[bool]string{true: "uses", false: "use"}[len(gone.Users) == 1]
+			gone.Message += "; " + strings.Join(gone.Users, ", ") + " " + verb + " it"
 		}
 	case isNew && !isOld && was == "" && is == "":
-		came := add(changeNew, "new")
-		if p != nil && p.isAlarm() {
-			came.Message += "; " + p.alarms[1].String()
-		}
+		add("new", "new")
 	case isOld && isNew:
-		if p != nil {
-			d.addWindows(p, add)
-		}
 		d.addMetadata(name, add)
 		if differs := p != nil && d.addValues(p, changed, add); changed && !differs {
-			expr := add(changeExpression, "%s -> %s", printable.Line(before.Text), printable.Line(after.Text))
+			expr := add("expression", "%s -> %s", printable.Line(before.Text), printable.Line(after.Text))
 			expr.Before, expr.After = before.Text, after.Text
 			if p != nil && p.compared > 0 {
 				expr.Message += fmt.Sprintf("; none of %s differs", plural.Of(p.compared, "value"))
@@ -337,9 +295,9 @@ func (d *differences) compareDefinitions(name string, users map[string][]string)
 			kind   string
 			of, to *string
 		}{
-			{changeOneLine, before.OneLine, after.OneLine},
-			{changeHelp, before.Help, after.Help},
-			{changeLabels, before.Labels, after.Labels},
+			{"oneline", before.OneLine, after.OneLine},
+			{"helptext", before.Help, after.Help},
+			{"labels", before.Labels, after.Labels},
 		} {
 			if of, to := textOr(text.of, "none"), textOr(text.to, "none"); of != to {
 				c := add(text.kind, "%s %s -> %s", text.kind, printable.Line(of), printable.Line(to))
@@ -365,25 +323,17 @@ func (d *differences) reason(i int, name string) string {
 
 // compareMarks adds the masks and control lines of the compared files that only one of them has.
 func (d *differences) compareMarks() {
-	var masks [2]map[string]bool
-	for i, s := range d.sides {
-		masks[i] = map[string]bool{}
-		for name, at := range s.Masks {
-			if s.Has(at.File) {
-				masks[i][name] = true
-			}
-		}
-	}
 	for i, word := range []string{"gone", "new"} {
-		for name := range masks[i] {
-			if !masks[1-i][name] {
-				d.changes = append(d.changes, change{Name: name, Kind: changeMask, Message: "mask " + word})
+		s, other := d.sides[i], d.sides[1-i]
+		for name, at := range s.Masks {
+			if there, ok := other.Masks[name]; s.Has(at.File) && !(ok && other.Has(there.File)) {
+				d.changes = append(d.changes, change{Name: name, Kind: "mask", Message: "mask " + word})
 			}
 		}
 	}
 	if was, is := d.sides[0].Language.NoValue, d.sides[1].Language.NoValue; was != is {
 		d.changes = append(d.changes, change{
-			Name: "option_novalue", Kind: changeControl, Message: fmt.Sprintf("control option %t -> %t", was, is),
+			Name: "option_novalue", Kind: "control", Message: fmt.Sprintf("control option %t -> %t", was, is),
 			Before: was, After: is,
 		})
 	}
@@ -417,7 +367,7 @@ func (d *differences) print() {
 			line = ""
 		}
 		line += strings.Repeat(" ", width-utf8.RuneCountInString(line)) + " "
-		ofTexts := slices.Index(kinds, c.Kind) >= slices.Index(kinds, changeExpression) &&
+		ofTexts := slices.Index(kinds, c.Kind) >= slices.Index(kinds, "expression") &&
 			utf8.RuneCountInString(line)+1+utf8.RuneCountInString(c.Message) > columns
 		begun := false
 		for _, word := range strings.Fields(strings.ReplaceAll(c.Message, " -> ", " "+arrow)) {
@@ -439,17 +389,4 @@ func (d *differences) printJSON() {
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
 	_ = encoder.Encode(append([]change{}, d.changes...)) // d.stdout remembers the error
-}
-
-// usersText says who uses something that has gone.
-func usersText(users []string) string {
-	const most = 3
-	text := strings.Join(users[:min(len(users), most)], ", ")
-	if len(users) > most {
-		return fmt.Sprintf("%s and %d more use it", text, len(users)-most)
-	}
-	if len(users) == 1 {
-		return text + " uses it"
-	}
-	return text + " use it"
 }

@@ -38,8 +38,8 @@ func TestDiffWithHost(t *testing.T) {
 	const texts = "x  mem.util.free -> rescale(mem.util.free, \"byte\")\n" +
 		"y  sum(disk.dev.total) -> sum(disk.dev.total) by (d=/(.)$/)\n" +
 		"z  sum(rate(network.interface.in.bytes)) by (kind=/^(.)/)\n   -> sum(rate(network.interface.in.bytes)) by (/^(.)/)\n"
-	const metadata = "x  units Kbyte -> byte: a new PMID\ny  domain none -> groups of 60.1 by d: a new PMID\n" +
-		"z  domain groups of 60.3 by kind -> groups of 60.3 by group: a new PMID\n"
+	const metadata = "x  units Kbyte -> byte: a new PMID\ny  indom none -> groups of 60.1 by d: a new PMID\n" +
+		"z  indom groups of 60.3 by kind -> groups of 60.3 by group: a new PMID\n"
 	out, _ := s.fails(append([]string{"diff", "-c=", "-h", "unix:" + s.pmcd}, paths...)...)
 	assert.Equal(t, metadata+texts, out)
 	s.host = "unix:" + s.pmcd
@@ -64,10 +64,10 @@ func TestDiffTellsWhoUsesWhatHasGone(t *testing.T) {
 	require.Len(t, changes, 2, out)
 	rules, view := filepath.Join(s.dir, "config/pmieconf/derived/rules"), filepath.Join(s.dir, "pmrep/site.conf")
 	assert.Equal(t, change{
-		Name: "site.x", Kind: changeGone, Message: "gone; site.dash, " + rules + ", " + view + " use it",
+		Name: "site.x", Kind: "gone", Message: "gone; site.dash, " + rules + ", " + view + " use it",
 		Users: []string{"site.dash", rules, view},
 	}, changes[0])
-	assert.Equal(t, change{Name: "site.y", Kind: changeGone, Message: "gone"}, changes[1])
+	assert.Equal(t, change{Name: "site.y", Kind: "gone", Message: "gone"}, changes[1])
 }
 
 // diffed is what the JSON of diff has of values.
@@ -152,12 +152,12 @@ func TestDiffCountsWhatEvalShows(t *testing.T) {
 			require.Len(t, changes, 1, out)
 			got := changes[0]
 			assert.Equal(t, []any{compared, differing, first}, []any{got.Compared, got.Differing, got.First.Time}, out)
-			require.Equal(t, isAlarm, got.Kind == changeAlarm, out)
-			if got.Kind == changeAlarm {
+			require.Equal(t, isAlarm, got.Kind == "alarm", out)
+			if got.Kind == "alarm" {
 				for i, text := range []json.RawMessage{got.Before, got.After} {
-					var alarm jsonAlarm
-					require.NoError(t, json.Unmarshal(text, &alarm))
-					assert.Equal(t, timesOf(samples[i]), alarm.Times)
+					var got alarm
+					require.NoError(t, json.Unmarshal(text, &got))
+					assert.Equal(t, timesOf(samples[i]), got.Times)
 				}
 			}
 		})

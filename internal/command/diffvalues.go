@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -21,12 +22,11 @@ import (
 
 // pair is a definition whose values are compared. It keeps no values but those of two differences.
 type pair struct {
-	metrics             [2]*derived.Metric // the first is nil if the definition is new
-	compared, differing int                // number of values
+	metrics             [2]*derived.Metric
+	compared, differing int // number of values
 	first, largest      *difference
 	raised              *difference // the first where only one side is 1, if this is an alarm
 	gap                 float64     // of the largest difference
-	constant            bool        // there are no operands
 	notAlarm            bool        // a value is neither 0 nor 1
 	alarms              [2]alarm
 }
@@ -42,8 +42,8 @@ type difference struct {
 
 // alarm counts how long, and how often, values are 1, for each instance separately.
 type alarm struct {
-	lasted    time.Duration
-	times     int
+	Seconds   float64    `json:"seconds"`
+	Times     int        `json:"times"`
 	last      time.Time  // of the last sample; zero: it was before a mark
 	on, spare []pdu.Inst // the instances that are 1; memory for those of the next sample
 }
@@ -57,6 +57,14 @@ type comparedClass struct {
 // compareValues computes the affected definitions of both sides over the archive, side by side, and compares each
 // sample. It reads the archive twice: first to find which operands are recorded together.
 func (d *differences) compareValues(ctx context.Context) error {
+	hosts := map[string]bool{}
+	for _, label := range d.collector.Archive.LogLabels() {
+		hosts[label.Host] = true
+	}
+	if len(hosts) > 1 { // they are read as one
+		names := slices.Sorted(maps.Keys(hosts))
+		d.complain(fmt.Errorf("the archives are of several hosts: %s", strings.Join(names, ", ")))
+	}
 	o, progress := d.playerOptions()
 	defer progress.clear()
 	if o.Every == 0 {
@@ -109,8 +117,8 @@ func (d *differences) comparedClasses(
 				}
 			}
 		}
-		if _, isOld := d.sides[0].byName[name]; p.metrics[1] != nil && (p.metrics[0] != nil || !isOld) {
-			d.pairs[name], p.constant = p, len(ids) == 0
+		if p.metrics[0] != nil && p.metrics[1] != nil {
+			d.pairs[name] = p
 			pairs, operands = append(pairs, p), append(operands, ids)
 		}
 	}
@@ -137,9 +145,7 @@ func (d *differences) comparedClasses(
 		for k, s := range c.sessions {
 			var watched []*derived.Metric
 			for _, p := range c.pairs {
-				if p.metrics[k] != nil {
-					watched = append(watched, p.metrics[k])
-				}
+				watched = append(watched, p.metrics[k])
 			}
 			s.Watch(watched...)
 		}
@@ -156,11 +162,9 @@ type pairSample struct {
 
 // compareSample compares the values of a sample.
 func (d *differences) compareSample(p *pair, sessions [2]*session.Session, at time.Time) {
-	s := pairSample{at: at, sessions: sessions, values: [2]*derived.Vector{{}, {}}}
+	s := pairSample{at: at, sessions: sessions}
 	for i, m := range p.metrics {
-		if m != nil {
-			s.values[i] = sessions[i].Value(m).OnlyFinite()
-		}
+		s.values[i] = sessions[i].Value(m).OnlyFinite()
 	}
 	before, after := s.values[0], s.values[1]
 	both := 0 // number of instances that both have
@@ -257,7 +261,7 @@ func (p *pair) isAlarm() bool {
 // add adds a sample. A value counts until the next one.
 func (a *alarm) add(v *derived.Vector, at time.Time) {
 	if !a.last.IsZero() {
-		a.lasted += at.Sub(a.last) * time.Duration(len(a.on))
+		a.Seconds += at.Sub(a.last).Seconds() * float64(len(a.on))
 	}
 	on := a.spare[:0]
 	for i := range v.Len() {
@@ -268,7 +272,7 @@ func (a *alarm) add(v *derived.Vector, at time.Time) {
 	slices.Sort(on)
 	for _, id := range on {
 		if _, was := slices.BinarySearch(a.on, id); !was {
-			a.times++
+			a.Times++
 		}
 	}
 	a.last, a.on, a.spare = at, on, a.on
@@ -276,29 +280,20 @@ func (a *alarm) add(v *derived.Vector, at time.Time) {
 
 // String returns how long, and how often, values were 1.
 func (a *alarm) String() string {
-	if a.times == 0 {
+	if a.Times == 0 {
 		return "never 1"
 	}
-	return "1 for " + timeText(a.lasted.Round(time.Second)) + " in " + plural.Of(a.times, "time")
+	lasted := time.Duration(a.Seconds * float64(time.Second)).Round(time.Second)
+	return "1 for " + timeText(lasted) + " in " + plural.Of(a.Times, "time")
 }
-
-// jsonAlarm is an alarm in JSON.
-type jsonAlarm struct {
-	Seconds float64 `json:"seconds"`
-	Times   int     `json:"times"`
-}
-
-func (a *alarm) json() jsonAlarm { return jsonAlarm{a.lasted.Seconds(), a.times} }
 
 // addValues adds what differs in the values of a definition that both sides have, and reports whether something does.
 // It also tells that an expression has changed and has no value.
 func (d *differences) addValues(p *pair, changed bool, add func(kind, format string, args ...any) *change) bool {
+	d.addWindows(p, add)
 	switch {
-	case p.compared == 0 && changed && p.constant:
-		add(changeError, "not compared: a definition without operands has values with -t only")
-		return false
 	case p.compared == 0 && changed:
-		add(changeError, "not compared: it has no values in this part of the archive")
+		add("error", "not compared: it has no values in this part of the archive")
 		return false
 	case p.differing == 0:
 		return false
@@ -306,15 +301,15 @@ func (d *differences) addValues(p *pair, changed bool, add func(kind, format str
 	var c *change
 	if p.isAlarm() && p.raised != nil {
 		before, after := &p.alarms[0], &p.alarms[1]
-		c = add(changeAlarm, "%s -> %s, first %s", before, after, p.raised.text)
-		c.Before, c.After, c.First = before.json(), after.json(), p.raised
+		c = add("alarm", "%s -> %s, first %s", before, after, p.raised.text)
+		c.Before, c.After, c.First = before, after, p.raised
 	} else {
 		text := "first " + p.first.text
 		if p.largest != p.first {
 			text += ", largest " + p.largest.text
 		}
 		verb := map[bool]string{true: "differs", false: "differ"}[p.differing == 1]
-		c = add(changeValues, "%d of %s %s, %s", p.differing, plural.Of(p.compared, "value"), verb, text)
+		c = add("values", "%d of %s %s, %s", p.differing, plural.Of(p.compared, "value"), verb, text)
 		c.First, c.Largest = p.first, p.largest
 	}
 	c.Compared, c.Differing = p.compared, p.differing
@@ -335,21 +330,13 @@ func (d *differences) addWindows(p *pair, add func(kind, format string, args ...
 		}
 	}
 	if text != "" {
-		add(changeError, "%s: the archive has %s only", text, timeText(has.Round(time.Second)))
+		add("error", "%s: the archive has %s only", text, timeText(has.Round(time.Second)))
 	}
-}
-
-// jsonMetadata has the metadata of a definition in JSON.
-type jsonMetadata struct {
-	Type      string `json:"type"`
-	Semantics string `json:"semantics"`
-	Units     string `json:"units"`
-	InDom     string `json:"indom"`
 }
 
 // addMetadata adds what differs in the metadata of a definition, because of which the agent gives it another PMID.
 func (d *differences) addMetadata(name string, add func(kind, format string, args ...any) *change) {
-	var metadata [2]jsonMetadata
+	var metadata [2]map[string]string
 	for i, s := range d.sides {
 		if s.set == nil {
 			return
@@ -358,30 +345,25 @@ func (d *differences) addMetadata(name string, add func(kind, format string, arg
 		if !ok || m.Err != nil {
 			return
 		}
-		metadata[i] = jsonMetadata{m.Desc.Type.String(), m.Desc.Sem.String(), m.Desc.Units.String(), "none"}
-		if metadata[i].Units == "" {
-			metadata[i].Units = "none"
-		}
+		inDom := m.Desc.InDom.String()
 		if g, ok := s.set.GroupDomains()[m.Desc.InDom]; ok {
-			metadata[i].InDom = fmt.Sprintf("groups of %s by %s", g.Of, g.Label)
-		} else if m.Desc.InDom != pdu.NoInDom {
-			metadata[i].InDom = m.Desc.InDom.String()
+			inDom = fmt.Sprintf("groups of %s by %s", g.Of, g.Label)
+		} else if m.Desc.InDom == pdu.NoInDom {
+			inDom = "none"
+		}
+		metadata[i] = map[string]string{
+			"type": m.Desc.Type.String(), "semantics": m.Desc.Sem.String(),
+			"units": cmp.Or(m.Desc.Units.String(), "none"), "indom": inDom,
 		}
 	}
 	var texts []string
-	before, after := metadata[0], metadata[1]
-	for _, field := range [][3]string{
-		{"type", before.Type, after.Type},
-		{"semantics", before.Semantics, after.Semantics},
-		{"units", before.Units, after.Units},
-		{"domain", before.InDom, after.InDom},
-	} {
-		if field[1] != field[2] {
-			texts = append(texts, field[0]+" "+field[1]+" -> "+field[2])
+	for _, field := range []string{"type", "semantics", "units", "indom"} {
+		if before, after := metadata[0][field], metadata[1][field]; before != after {
+			texts = append(texts, field+" "+before+" -> "+after)
 		}
 	}
 	if len(texts) > 0 {
-		c := add(changeMetadata, "%s: a new PMID", strings.Join(texts, ", "))
-		c.Before, c.After = before, after
+		c := add("metadata", "%s: a new PMID", strings.Join(texts, ", "))
+		c.Before, c.After = metadata[0], metadata[1]
 	}
 }
