@@ -252,8 +252,9 @@ func (d *differences) compareDefinitions(name string, users map[string][]string)
 	}
 	was, is := d.reason(0, name), d.reason(1, name)
 	changed := isOld && isNew && before.Expr.String() != after.Expr.String()
+	e, f := d.sides[0].errors[name], d.sides[1].errors[name]
 	switch {
-	case was == is:
+	case was == is || e != nil && f != nil && e.Msg == f.Msg: // the places may differ
 		if was != "" && changed {
 			add("error", "not compared: %s", was)
 		}

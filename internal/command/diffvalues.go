@@ -65,6 +65,9 @@ func (d *differences) compareValues(ctx context.Context) error {
 		names := slices.Sorted(maps.Keys(hosts))
 		d.complain(fmt.Errorf("the archives are of several hosts: %s", strings.Join(names, ", ")))
 	}
+	if len(d.affected) == 0 {
+		return nil
+	}
 	o, progress := d.playerOptions()
 	defer progress.clear()
 	if o.Every == 0 {
