@@ -183,6 +183,19 @@ func timesOf(samples map[string]map[string]float64) (times int) {
 	return times
 }
 
+// Groups by one key are the same groups on both sides, whatever else is grouped.
+func TestDiffOfGroups(t *testing.T) {
+	s := newSite(t)
+	more := ""
+	for i := range 20 {
+		more += fmt.Sprintf("y%d = sum(kernel.all.load) by (k%d=/(.)/)\n", i, i)
+	}
+	paths := twoVersions(t, "x = sum(disk.dev.read) by (k=/^(.)/)\n", "x = 2 * sum(disk.dev.read) by (k=/^(.)/)\n"+more)
+	out, _ := s.fails(append([]string{"diff", "-c=", "-z", "-a", "../../examples/incident"}, paths...)...)
+	assert.Contains(t, out, "x    180 of 180 values differ")
+	assert.NotContains(t, out, absent)
+}
+
 // Two archives in a folder are read as one, if they are of one host: values end at the mark between them, and so does
 // what an alarm lasts.
 func TestDiffOverTwoArchives(t *testing.T) {
