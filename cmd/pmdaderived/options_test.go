@@ -196,7 +196,7 @@ func TestRefusedOptions(t *testing.T) {
 		},
 		{"--pmcd pcp://", `option --pmcd: host specification "pcp://": no host name`},
 		{"--nosuch", "unknown option --nosuch"},
-		{"chek file.conf", `unexpected argument "chek"; the sub-commands are check, explain, eval, test, replay, help`},
+		{"chek file.conf", `unexpected argument "chek"; the sub-commands are check, explain, eval, test, replay, diff, help`},
 	} {
 		t.Run(row.args, func(t *testing.T) {
 			out, errs, exit := execute(t, strings.Fields(row.args)...)
