@@ -4,18 +4,30 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi/archive"
 )
 
-// Classes gives each list of operands a class. Operands of one class are in the same records, so that the same session
-// can take their samples. With Options.Every all samples are taken at the same times, and there is one class.
-func Classes(ctx context.Context, a *archive.Archive, o Options, operands [][]pdu.PMID) ([]int, error) {
-	classes := make([]int, len(operands))
-	if o.Every > 0 {
-		return classes, nil
+// Classes returns the indexes of the lists of operands that are in the same records, so that the same session can take
+// their samples. With Options.Every all samples are taken at the same times, and there is one class.
+func Classes(ctx context.Context, a *archive.Archive, o Options, operands [][]pdu.PMID) ([][]int, error) {
+	numbers := make([]int, len(operands)) // of the class of each list
+	if o.Every == 0 {
+		if err := classify(ctx, a, o, operands, numbers); err != nil {
+			return nil, err
+		}
 	}
+	classes := make([][]int, 1+slices.Max(append(numbers, 0)))
+	for i, n := range numbers {
+		classes[n] = append(classes[n], i)
+	}
+	return slices.DeleteFunc(classes, func(class []int) bool { return len(class) == 0 }), nil
+}
+
+// classify finds the number of the class of each list of operands.
+func classify(ctx context.Context, a *archive.Archive, o Options, operands [][]pdu.PMID, numbers []int) error {
 	users := make(map[pdu.PMID][]int)
 	for i, ids := range operands {
 		for _, id := range ids {
@@ -24,7 +36,7 @@ func Classes(ctx context.Context, a *archive.Archive, o Options, operands [][]pd
 	}
 	seen, n := make(map[string]bool), 1
 	var key []byte
-	return classes, eachRecord(ctx, a, o, func(r *archive.Record) {
+	return eachRecord(ctx, a, o, func(r *archive.Record) {
 		key = key[:0]
 		for i := range r.Sets {
 			id := uint32(r.Sets[i].PMID)
@@ -44,7 +56,7 @@ func Classes(ctx context.Context, a *archive.Archive, o Options, operands [][]pd
 				hit[k] = true
 			}
 		}
-		n = splitClasses(classes, hit, n)
+		n = splitClasses(numbers, hit, n)
 	})
 }
 

@@ -275,20 +275,14 @@ func (w *recorder) sessions(
 		return nil, err
 	}
 	var sessions []*session.Session
-	byClass := make(map[int]*session.Session)
-	watched := make(map[*session.Session][]*derived.Metric)
-	for i, class := range classes {
-		s := byClass[class]
-		if s == nil {
-			s = session.NewWithSet(w.source, catalog, w.snapshot.Set, w.groups)
-			byClass[class] = s
-			sessions = append(sessions, s)
+	for _, class := range classes {
+		s := session.NewWithSet(w.source, catalog, w.snapshot.Set, w.groups)
+		var watched []*derived.Metric
+		for _, i := range class {
+			watched = append(watched, metrics[i].Derived)
 		}
-		w.classes[s] = append(w.classes[s], i)
-		watched[s] = append(watched[s], metrics[i].Derived)
-	}
-	for s, metrics := range watched {
-		s.Watch(metrics...)
+		s.Watch(watched...)
+		w.classes[s], sessions = class, append(sessions, s)
 	}
 	return sessions, nil
 }
