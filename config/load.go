@@ -42,6 +42,9 @@ type LoadOptions struct {
 	// of this user and of root. 0: only those of root.
 	AgentUser int
 
+	// Skip reports whether a file is left out, by its path. nil: none is.
+	Skip func(path string) bool
+
 	// Optional is how many components of the path list, from the first, need not exist: one that does not is a note.
 	Optional int
 }
@@ -243,6 +246,9 @@ func (l *loader) loadDirectory(path string, above []os.FileInfo, shared bool) {
 
 // loadFile loads one file. shared: an entry of a shared directory leads to it.
 func (l *loader) loadFile(path string, shared bool) {
+	if l.Skip != nil && l.Skip(path) {
+		return
+	}
 	l.files++
 	if l.depth == stampFiles {
 		l.stampFile(path)

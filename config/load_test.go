@@ -286,6 +286,15 @@ func TestLoadJudgesWhoCanWrite(t *testing.T) {
 	}
 }
 
+// A file that is left out defines and masks nothing, and is no source.
+func TestLoadSkips(t *testing.T) {
+	inTree(t, map[string]string{"d/a": "a = 1", "d/b": "a = 2\n# pmdaderived:mask c\n"})
+	loaded := LoadOptions{Skip: func(path string) bool { return path == "d/b" }}.Load([]string{"d"})
+	assert.Equal(t, []string{"d/a a=1"}, located(loaded))
+	assert.Len(t, loaded.Sources, 1)
+	assert.Empty(t, loaded.Masks)
+}
+
 // Everyone can add entries to a directory with mode 1777. Those of other users cost the entries of root nothing, and
 // cannot change what these lead to.
 func TestLoadInASharedDirectory(t *testing.T) {

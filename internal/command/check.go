@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -200,10 +199,7 @@ func (f *findings) printJSON(problems []*config.Problem) {
 			Message: p.Msg, Definition: p.Name, Excerpt: line, Caret: caret,
 		}
 	}
-	encoder := json.NewEncoder(f.stdout)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	_ = encoder.Encode(list) // f.stdout remembers the error
+	f.stdout.json(list)
 }
 
 // summarize prints to stderr how many problems there are.

@@ -3,21 +3,18 @@ package command
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"os"
+	"reflect"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
 	"pmdaderived/internal/commandline"
 	"pmdaderived/internal/definitions"
 	"pmdaderived/internal/operand"
-	"pmdaderived/internal/plural"
 	"pmdaderived/internal/printable"
 	"pmdaderived/internal/served"
 	"pmdaderived/internal/session"
@@ -76,7 +73,7 @@ func (r *run) diff(ctx context.Context, args []string) int {
 	r.pmcdOption()
 	r.intervalOption("`TIME` between samples; default: the interval of the records")
 	r.flags.FuncP("output", "o", "print the differences as `WORD`: text or json", commandline.Choice(func(word string) {
-		printChanges = map[string]func(){formText: d.print, formJSON: d.printJSON}[word]
+		printChanges = map[string]func(){formText: d.print, formJSON: func() { d.stdout.json(append([]change{}, d.changes...)) }}[word]
 	}, formText, formJSON))
 	r.timeOptions()
 	operands, exit, done := r.parse(args)
@@ -84,15 +81,19 @@ func (r *run) diff(ctx context.Context, args []string) int {
 	case done:
 		return exit
 	case len(operands) != 2:
-		return r.usageError(errors.New("name two files, or two directories: OLD and NEW"))
+		return r.usageError(errors.New("name two files or directories: OLD and NEW"))
 	case len(r.archive.Paths) == 0 && r.firstGiven("interval") != "":
 		return r.usageError(errors.New("-t needs an archive: use -a"))
 	}
-	if err := d.compare(ctx, operands); err != nil {
+	err := d.compare(ctx, operands)
+	if err == nil {
+		printChanges()
+		err = r.stdout.err
+	}
+	if err != nil {
 		r.fail(err)
 		return commandline.ExitUsage // 1 means that something differs
 	}
-	printChanges()
 	if len(d.changes) > 0 {
 		return commandline.ExitFailure
 	}
@@ -118,53 +119,35 @@ func (d *differences) compare(ctx context.Context, paths []string) error {
 			return err
 		}
 	}
-	names := map[string]bool{}
-	for _, s := range d.sides {
-		for name := range s.byName {
-			names[name] = true
-		}
-		for name := range s.errors {
-			names[name] = true
-		}
-	}
 	users := d.usersOfGone()
-	for name := range names {
+	var names []string
+	for _, s := range d.sides {
+		names = slices.AppendSeq(slices.AppendSeq(names, maps.Keys(s.byName)), maps.Keys(s.errors))
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
 		d.compareDefinitions(name, users)
 	}
 	d.compareMarks()
 	kinds := changeKinds()
-	slices.SortFunc(d.changes, func(x, y change) int {
-		return cmp.Or(cmp.Compare(slices.Index(kinds, x.Kind), slices.Index(kinds, y.Kind)), cmp.Compare(x.Name, y.Name),
-			cmp.Compare(x.Message, y.Message))
+	slices.SortStableFunc(d.changes, func(x, y change) int {
+		return cmp.Or(cmp.Compare(slices.Index(kinds, x.Kind), slices.Index(kinds, y.Kind)), cmp.Compare(x.Name, y.Name))
 	})
 	return nil
 }
 
-// read reads both versions, each behind the context. A definition of the context that OLD has, too, is left out: it is
-// probably a copy of OLD that the agent reads. One of a compared file itself is left out because the file may be in a
-// directory of the context.
+// read reads both versions, each behind the context, of which the other version is no part. A definition of the context
+// that OLD has, too, is left out: it is probably a copy of OLD that the agent reads.
 func (d *differences) read(paths []string) error {
-	var kinds [2]string
 	for i, path := range paths {
-		info, err := os.Stat(path)
-		if err != nil {
-			return err
+		reader := d.reader(d.paths)
+		if reader.Paths == nil {
+			reader.Paths = config.DefaultPaths(d.conf)
 		}
-		kinds[i] = map[bool]string{true: "directory", false: "file"}[info.IsDir()]
-	}
-	if kinds[0] != kinds[1] {
-		return fmt.Errorf("%s is a %s and %s is a %s: name two files, or two directories", paths[0], kinds[0], paths[1],
-			kinds[1])
-	}
-	around := d.paths
-	if around == nil {
-		if around = d.agentPaths(); around == nil {
-			around = config.DefaultPaths(d.conf)
+		reader.Paths = slices.Concat(reader.Paths, []string{path})
+		reader.Skip = func(file string) bool {
+			return definitions.Within(file, paths) && !definitions.Within(file, []string{path})
 		}
-	}
-	around = slices.DeleteFunc(slices.Clone(around), func(path string) bool { return definitions.Within(path, paths) })
-	for i, path := range paths {
-		reader := d.reader(slices.Concat(around, []string{path}))
 		s := &side{Named: definitions.ReadNamed(reader, []string{path}), errors: map[string]*config.Problem{}}
 		d.sides[i] = s
 		for _, p := range s.Problems {
@@ -180,10 +163,10 @@ func (d *differences) read(paths []string) error {
 			}
 		}
 		s.byName = s.ByName()
+		before := d.sides[0]
 		for name, def := range s.byName {
-			_, inOld := d.sides[0].byName[name]
-			if own := s.Has(def.File); !own && (s.errors[name] != nil || definitions.Within(def.File, paths) ||
-				i == 1 && inOld && d.sides[0].Has(d.sides[0].byName[name].File)) {
+			old, ok := before.byName[name]
+			if !s.Has(def.File) && (before.errors[name] != nil || ok && before.Has(old.File)) {
 				delete(s.byName, name)
 			}
 		}
@@ -253,23 +236,24 @@ func (d *differences) compareDefinitions(name string, users map[string][]string)
 	was, is := d.reason(0, name), d.reason(1, name)
 	changed := isOld && isNew && before.Expr.String() != after.Expr.String()
 	e, f := d.sides[0].errors[name], d.sides[1].errors[name]
+	newMistake := f != nil && (e == nil || e.Msg != f.Msg) // the places may differ
 	switch {
-	case was == is || e != nil && f != nil && e.Msg == f.Msg: // the places may differ
-		if was != "" && changed {
-			add("error", "not compared: %s", was)
+	case was != "" && is != "":
+		if d.affected[name] || newMistake {
+			add("error", "not compared: %s", is)
 		}
-	case was == "" && isOld:
+	case is != "" && isOld:
 		add("error", "cannot be computed any more: %s", is)
-	case was == "":
+	case is != "":
 		add("error", "new, cannot be computed: %s", is)
-	case is == "" && isNew:
+	case was != "" && isNew:
 		add("error", "could not be computed before: %s", was)
-	case isNew || d.sides[1].errors[name] != nil:
-		add("error", "cannot be computed: %s -> %s", was, is)
+	case newMistake:
+		add("error", "a mistake in NEW: %s: %s", f.Pos, f.Msg)
 	}
 	p := d.pairs[name]
 	switch {
-	case isOld && !isNew && d.sides[1].errors[name] == nil:
+	case isOld && !isNew && f == nil:
 		gone := add("gone", "gone")
 		if _, masked := d.sides[1].Language.Masked[name]; masked {
 			gone.Message = "masked"
@@ -282,12 +266,11 @@ func (d *differences) compareDefinitions(name string, users map[string][]string)
 		add("new", "new")
 	case isOld && isNew:
 		d.addMetadata(name, add)
-		if differs := p != nil && d.addValues(p, changed, add); changed && !differs {
+		if differs := p != nil && d.addValues(p, add); changed && !differs {
 			expr := add("expression", "%s -> %s", printable.Line(before.Text), printable.Line(after.Text))
 			expr.Before, expr.After = before.Text, after.Text
 			if p != nil && p.compared > 0 {
-				expr.Message += fmt.Sprintf("; none of %s differs", plural.Of(p.compared, "value"))
-				expr.Compared = p.compared
+				expr.Message += "; no value differs"
 			}
 		}
 	}
@@ -300,8 +283,8 @@ func (d *differences) compareDefinitions(name string, users map[string][]string)
 			{"helptext", before.Help, after.Help},
 			{"labels", before.Labels, after.Labels},
 		} {
-			if of, to := textOr(text.of, "none"), textOr(text.to, "none"); of != to {
-				c := add(text.kind, "%s %s -> %s", text.kind, printable.Line(of), printable.Line(to))
+			if !reflect.DeepEqual(text.of, text.to) {
+				c := add(text.kind, "%s %s -> %s", text.kind, orNone(text.of), orNone(text.to))
 				c.Before, c.After = text.of, text.to
 			}
 		}
@@ -311,7 +294,8 @@ func (d *differences) compareDefinitions(name string, users map[string][]string)
 // reason returns why a definition of a side cannot be computed, "" if it can, or if there is none.
 func (d *differences) reason(i int, name string) string {
 	s := d.sides[i]
-	if p := s.errors[name]; p != nil {
+	_, served := s.byName[name] // in spite of a mistake in a second definition, or in its labels
+	if p := s.errors[name]; p != nil && !served {
 		return p.Pos.String() + ": " + p.Msg
 	}
 	if s.set != nil {
@@ -320,6 +304,16 @@ func (d *differences) reason(i int, name string) string {
 		}
 	}
 	return ""
+}
+
+// metric returns a definition that can be computed, nil if it cannot be, or if no metadata are known.
+func (s *side) metric(name string) *derived.Metric {
+	if s.set != nil {
+		if m, ok := s.set.Lookup(name); ok && m.Err == nil {
+			return m
+		}
+	}
+	return nil
 }
 
 // compareMarks adds the masks and control lines of the compared files that only one of them has.
@@ -340,54 +334,25 @@ func (d *differences) compareMarks() {
 	}
 }
 
-// textOr returns a text, or another one if there is none.
-func textOr(text *string, other string) string {
+// orNone returns a text, or the word none.
+func orNone(text *string) string {
 	if text == nil {
-		return other
+		return "none"
 	}
-	return *text
+	return printable.Line(*text)
 }
 
-// print prints the changes, a paragraph for each, with the names in a column. Of two texts that are longer than a line
-// each has its own.
+// print prints the changes, a paragraph for each, with the names in a column.
 func (d *differences) print() {
-	const columns, widest = 80, 28
-	const arrow = "->\x00" // it stays with the word behind it
-	kinds := changeKinds()
+	const widest = 28
 	width := 0
 	for _, c := range d.changes {
-		if n := utf8.RuneCountInString(c.Name); n <= widest {
-			width = max(width, n)
+		if len(c.Name) <= widest {
+			width = max(width, len(c.Name))
 		}
 	}
-	width = cmp.Or(width, 4)
 	for _, c := range d.changes {
-		line := c.Name
-		if utf8.RuneCountInString(line) > width {
-			fmt.Fprintln(d.stdout, line)
-			line = ""
-		}
-		line += strings.Repeat(" ", width-utf8.RuneCountInString(line)) + " "
-		ofTexts := slices.Index(kinds, c.Kind) >= slices.Index(kinds, "expression") &&
-			utf8.RuneCountInString(line)+1+utf8.RuneCountInString(c.Message) > columns
-		begun := false
-		for _, word := range strings.Fields(strings.ReplaceAll(c.Message, " -> ", " "+arrow)) {
-			if begun && (utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > columns ||
-				ofTexts && strings.HasPrefix(word, arrow)) {
-				fmt.Fprintln(d.stdout, line)
-				line = strings.Repeat(" ", width+1)
-			}
-			line += " " + strings.ReplaceAll(word, arrow, "-> ")
-			begun = true
-		}
-		fmt.Fprintln(d.stdout, line)
+		line := fmt.Sprintf("%-*s  %s", width, c.Name, c.Message)
+		fmt.Fprintln(d.stdout, commandline.Wrap(line, d.width, width+2))
 	}
-}
-
-// printJSON prints the changes as a JSON array.
-func (d *differences) printJSON() {
-	encoder := json.NewEncoder(d.stdout)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	_ = encoder.Encode(append([]change{}, d.changes...)) // d.stdout remembers the error
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -37,7 +38,7 @@ func TestDiffWithHost(t *testing.T) {
 		"x = rescale(mem.util.free, \"byte\")\ny = sum(disk.dev.total) by (d=/(.)$/)\nz = sum(rate(network.interface.in.bytes)) by (/^(.)/)\n")
 	const texts = "x  mem.util.free -> rescale(mem.util.free, \"byte\")\n" +
 		"y  sum(disk.dev.total) -> sum(disk.dev.total) by (d=/(.)$/)\n" +
-		"z  sum(rate(network.interface.in.bytes)) by (kind=/^(.)/)\n   -> sum(rate(network.interface.in.bytes)) by (/^(.)/)\n"
+		"z  sum(rate(network.interface.in.bytes)) by (kind=/^(.)/) ->\n   sum(rate(network.interface.in.bytes)) by (/^(.)/)\n"
 	const metadata = "x  units Kbyte -> byte: a new PMID\ny  indom none -> groups of 60.1 by d: a new PMID\n" +
 		"z  indom groups of 60.3 by kind -> groups of 60.3 by group: a new PMID\n"
 	out, _ := s.fails(append([]string{"diff", "-c=", "-h", "unix:" + s.pmcd}, paths...)...)
@@ -48,6 +49,16 @@ func TestDiffWithHost(t *testing.T) {
 	s.host, s.pmcd = "", "/nonexistent/socket"
 	out, _ = s.fails(append([]string{"diff", "-c="}, paths...)...)
 	assert.Equal(t, texts, out)
+}
+
+// Differences that cannot be written are no result: the exit status 1 would say that they have been told.
+func TestDiffToBrokenOutput(t *testing.T) {
+	var errs bytes.Buffer
+	paths := twoVersions(t, "x = 1\n", "x = 2\n")
+	exit, _ := Program{Getenv: environment(), Stdout: brokenWriter{}, Stderr: &errs}.Run(t.Context(),
+		append([]string{"diff", "-c="}, paths...))
+	assert.Equal(t, commandline.ExitUsage, exit)
+	assert.Contains(t, errs.String(), "pmdaderived diff: ")
 }
 
 // Who uses what has gone: definitions first, then files of PCP's tools, which name the whole metric.
@@ -219,11 +230,11 @@ func TestDiffOverTwoArchives(t *testing.T) {
 	args := append([]string{"diff", "-c=", "-z", "-a", dir}, paths...)
 	out, _ := s.fails(args...)
 	// Of each archive the values are 0 to 6, a minute each, and the last lasts until the mark.
-	assert.Equal(t, "long  1 for 4m in 2 times -> 1 for 2m in 2 times, first 2026-11-24 02:04:00 1\n      -> 0\n", out)
+	assert.Equal(t, "long  1 for 4m in 2 times -> 1 for 2m in 2 times, first 2026-11-24 02:04:00 1 ->\n      0\n", out)
 	record("other", "web2", night.Add(2*time.Hour))
 	out, errs, exit := s.run(args...)
 	assert.Equal(t, commandline.ExitFailure, exit)
-	assert.Equal(t, "long  1 for 6m in 3 times -> 1 for 3m in 3 times, first 2026-11-24 02:04:00 1\n      -> 0\n", out)
+	assert.Equal(t, "long  1 for 6m in 3 times -> 1 for 3m in 3 times, first 2026-11-24 02:04:00 1 ->\n      0\n", out)
 	assert.Equal(t, "pmdaderived diff: the archives are of several hosts: web1, web2\n", errs)
 }
 

@@ -42,10 +42,10 @@ type difference struct {
 
 // alarm counts how long, and how often, values are 1, for each instance separately.
 type alarm struct {
-	Seconds   float64    `json:"seconds"`
-	Times     int        `json:"times"`
-	last      time.Time  // of the last sample; zero: it was before a mark
-	on, spare []pdu.Inst // the instances that are 1; memory for those of the next sample
+	Seconds float64           `json:"seconds"`
+	Times   int               `json:"times"`
+	last    time.Time         // of the last sample; zero: it was before a mark
+	on      map[pdu.Inst]bool // the instances that are 1
 }
 
 // comparedClass has the pairs whose operands are in the same records, and the session of each side that computes them.
@@ -110,50 +110,38 @@ func (d *differences) comparedClasses(
 	var pairs []*pair
 	var operands [][]pdu.PMID
 	for _, name := range slices.Sorted(maps.Keys(d.affected)) {
-		p := &pair{}
+		p := &pair{metrics: [2]*derived.Metric{d.sides[0].metric(name), d.sides[1].metric(name)}}
+		if p.metrics[0] == nil || p.metrics[1] == nil {
+			continue
+		}
 		var ids []pdu.PMID
-		for i, s := range d.sides {
-			if m, ok := s.set.Lookup(name); ok && m.Err == nil {
-				p.metrics[i] = m
-				for needs := range m.Fetches {
-					ids = append(ids, needs.Operands...)
-				}
+		for _, m := range p.metrics {
+			for needs := range m.Fetches {
+				ids = append(ids, needs.Operands...)
 			}
 		}
-		if p.metrics[0] != nil && p.metrics[1] != nil {
-			d.pairs[name] = p
-			pairs, operands = append(pairs, p), append(operands, ids)
-		}
+		d.pairs[name] = p
+		pairs, operands = append(pairs, p), append(operands, ids)
 	}
-	numbers, err := replay.Classes(ctx, d.collector.Archive.Archive, o, operands)
-	if err != nil {
-		return nil, err
-	}
+	indexes, err := replay.Classes(ctx, d.collector.Archive.Archive, o, operands)
 	groups := derived.NewGroups()
 	var classes []*comparedClass
-	byNumber := map[int]*comparedClass{}
-	for i, n := range numbers {
-		c := byNumber[n]
-		if c == nil {
-			c = &comparedClass{}
-			for k, s := range d.sides {
-				c.sessions[k] = session.NewWithSet(sources[k], d.catalog, s.set, groups)
+	for _, class := range indexes {
+		c := &comparedClass{}
+		var watched [2][]*derived.Metric
+		for _, i := range class {
+			c.pairs = append(c.pairs, pairs[i])
+			for k, m := range pairs[i].metrics {
+				watched[k] = append(watched[k], m)
 			}
-			byNumber[n] = c
-			classes = append(classes, c)
 		}
-		c.pairs = append(c.pairs, pairs[i])
-	}
-	for _, c := range classes {
-		for k, s := range c.sessions {
-			var watched []*derived.Metric
-			for _, p := range c.pairs {
-				watched = append(watched, p.metrics[k])
-			}
-			s.Watch(watched...)
+		for k, s := range d.sides {
+			c.sessions[k] = session.NewWithSet(sources[k], d.catalog, s.set, groups)
+			c.sessions[k].Watch(watched[k]...)
 		}
+		classes = append(classes, c)
 	}
-	return classes, nil
+	return classes, err
 }
 
 // pairSample has the values of a pair at one time, as the agent serves them.
@@ -266,19 +254,15 @@ func (a *alarm) add(v *derived.Vector, at time.Time) {
 	if !a.last.IsZero() {
 		a.Seconds += at.Sub(a.last).Seconds() * float64(len(a.on))
 	}
-	on := a.spare[:0]
+	on := make(map[pdu.Inst]bool, len(a.on))
 	for i := range v.Len() {
-		if v.Type.Float64(v.Bits[i]) == 1 {
-			on = append(on, v.At(i))
+		if id := v.At(i); v.Type.Float64(v.Bits[i]) == 1 {
+			if on[id] = true; !a.on[id] {
+				a.Times++
+			}
 		}
 	}
-	slices.Sort(on)
-	for _, id := range on {
-		if _, was := slices.BinarySearch(a.on, id); !was {
-			a.Times++
-		}
-	}
-	a.last, a.on, a.spare = at, on, a.on
+	a.last, a.on = at, on
 }
 
 // String returns how long, and how often, values were 1.
@@ -291,31 +275,29 @@ func (a *alarm) String() string {
 }
 
 // addValues adds what differs in the values of a definition that both sides have, and reports whether something does.
-// It also tells that an expression has changed and has no value.
-func (d *differences) addValues(p *pair, changed bool, add func(kind, format string, args ...any) *change) bool {
+// It also tells that there are no values.
+func (d *differences) addValues(p *pair, add func(kind, format string, args ...any) *change) bool {
 	d.addWindows(p, add)
-	switch {
-	case p.compared == 0 && changed:
+	if p.compared == 0 {
 		add("error", "not compared: it has no values in this part of the archive")
-		return false
-	case p.differing == 0:
+	}
+	if p.differing == 0 {
 		return false
 	}
 	var c *change
-	if p.isAlarm() && p.raised != nil {
-		before, after := &p.alarms[0], &p.alarms[1]
-		c = add("alarm", "%s -> %s, first %s", before, after, p.raised.text)
-		c.Before, c.After, c.First = before, after, p.raised
+	if before, after := &p.alarms[0], &p.alarms[1]; p.isAlarm() {
+		p.first = cmp.Or(p.raised, p.first)
+		c = add("alarm", "%s -> %s, first %s", before, after, p.first.text)
+		c.Before, c.After = before, after
 	} else {
-		text := "first " + p.first.text
-		if p.largest != p.first {
-			text += ", largest " + p.largest.text
-		}
 		verb := map[bool]string{true: "differs", false: "differ"}[p.differing == 1]
-		c = add("values", "%d of %s %s, %s", p.differing, plural.Of(p.compared, "value"), verb, text)
-		c.First, c.Largest = p.first, p.largest
+		c = add("values", "%d of %s %s, first %s", p.differing, plural.Of(p.compared, "value"), verb, p.first.text)
+		if p.largest != p.first {
+			c.Message += ", largest " + p.largest.text
+		}
+		c.Largest = p.largest
 	}
-	c.Compared, c.Differing = p.compared, p.differing
+	c.First, c.Compared, c.Differing = p.first, p.compared, p.differing
 	return true
 }
 
@@ -341,11 +323,8 @@ func (d *differences) addWindows(p *pair, add func(kind, format string, args ...
 func (d *differences) addMetadata(name string, add func(kind, format string, args ...any) *change) {
 	var metadata [2]map[string]string
 	for i, s := range d.sides {
-		if s.set == nil {
-			return
-		}
-		m, ok := s.set.Lookup(name)
-		if !ok || m.Err != nil {
+		m := s.metric(name)
+		if m == nil {
 			return
 		}
 		inDom := m.Desc.InDom.String()

@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -44,6 +45,14 @@ func (o *output) writeExactly(p []byte) {
 	if o.err == nil {
 		_, o.err = o.w.Write(p)
 	}
+}
+
+// json prints a list for scripts.
+func (o *output) json(list any) {
+	encoder := json.NewEncoder(o)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	_ = encoder.Encode(list) // it is never wrong, and o remembers errors
 }
 
 // isTerminal reports whether the output is a terminal.

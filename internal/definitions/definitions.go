@@ -34,6 +34,7 @@ type Reader struct {
 	User   int                      // the user that the agent runs as
 	Before []served.Definition      // the result of the last Read: unchanged definitions are not parsed again
 	Called func(path string) string // returns the name of a file in messages; nil: its path
+	Skip   func(path string) bool   // reports whether a file is left out; nil: none is
 
 	drafts []string // read after Paths
 }
@@ -78,7 +79,7 @@ func (f Reader) Read() Parsed {
 		known[p.Name], parsed[d] = p, p
 		return nil
 	}
-	loading := config.LoadOptions{Accept: accept, DisplayName: f.called, AgentUser: f.User}
+	loading := config.LoadOptions{Accept: accept, DisplayName: f.called, AgentUser: f.User, Skip: f.Skip}
 	paths := f.paths()
 	if f.Paths == nil {
 		loading.Optional = len(paths)
