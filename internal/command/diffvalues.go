@@ -290,8 +290,7 @@ func (d *differences) addValues(p *pair, add func(kind, format string, args ...a
 		c = add("alarm", "%s -> %s, first %s", before, after, p.first.text)
 		c.Before, c.After = before, after
 	} else {
-		verb := map[bool]string{true: "differs", false: "differ"}[p.differing == 1]
-		c = add("values", "%d of %s %s, first %s", p.differing, plural.Of(p.compared, "value"), verb, p.first.text)
+		c = add("values", "%d of %s differ, first %s", p.differing, plural.Of(p.compared, "value"), p.first.text)
 		if p.largest != p.first {
 			c.Message += ", largest " + p.largest.text
 		}
