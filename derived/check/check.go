@@ -136,6 +136,8 @@ func (c *checker) complete(n *Node) (*Node, *Error) {
 			n.History = max(n.History, k.History)
 			n.HasDelta = n.HasDelta || k.HasDelta
 		}
+	}
+	for _, k := range n.Operands() {
 		n.groupCounter = n.groupCounter || k.groupCounter && n.Sem == pdu.SemCounter
 		if n.Key == nil && k.InDom == n.InDom {
 			n.Key = k.Key

@@ -80,6 +80,14 @@ func discrete(t pdu.Type) pdu.Desc {
 // constant reports whether n is a number or an mkconst(), which relations may compare with anything.
 func (n *Node) constant() bool { return n.Other == nil && syntax.NumberOf(n.Expr) != nil }
 
+// Operands returns Kids without the metrics that are keys.
+func (n *Node) Operands() []*Node {
+	if e, ok := n.Expr.(*syntax.Call); ok {
+		return n.Kids[:min(len(n.Kids), len(e.Operands()))]
+	}
+	return n.Kids
+}
+
 // Metric returns the node of the metric that n is, or selects instances of; nil: n is something else.
 func (n *Node) Metric() *Node {
 	for n.Other != nil {

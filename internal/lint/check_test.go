@@ -286,6 +286,10 @@ func TestCheck(t *testing.T) {
 				"d = default(rate(total[a]), rate(total[b])) + rate(total[b])", "", "",
 		},
 		{
+			"instances of keys", "x = total[a]\ny = (matchinst(!/./, total, /^(.*)$/ -> x))[b]\n" +
+				"z = (matchinst(/1/, total, x))[b]\na = (matchinst(/1/, x, total))[b]", "", "a:26 different-instances",
+		},
+		{
 			"totals of buckets", "x = 2 * share_bucket(instant(total) / 2, 5)\ny = share_bucket(rate(total), 5)\nz = " +
 				"share_bucket(total > 5, 5)\na = nth_percentile_bucket(sum(instant(total)) by (le=/x/), 50)",
 			"", "x:4 bucket-totals a:0 bucket-totals",

@@ -175,7 +175,7 @@ func onlyInstance(n *derived.Node, kids []origin) string {
 			return ""
 		}
 	}
-	for i, k := range n.Kids {
+	for i, k := range n.Operands() {
 		if k.InDom == n.InDom && kids[i].instance != "" {
 			return kids[i].instance
 		}
