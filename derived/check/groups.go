@@ -69,7 +69,7 @@ func (c *checker) source(n, x *Node, e syntax.Expr) (made Source, err *Error) {
 	made.Expr = e
 	switch e := e.(type) {
 	case *syntax.Name:
-		if made.Metric, err = c.keyMetric(n, e); err == nil && !c.equivalent(x, made.Metric) {
+		if made.Metric, err = c.keyMetric(n, e); err == nil && !made.Metric.Empty && !c.equivalent(x, made.Metric) {
 			err = c.errorAt(e, RuleKeyInDom, "operand "+e.Name)
 			if x == n.Kids[0] && made.Metric.InDom != pdu.NoInDom {
 				err.Detail = "KEY -> " + e.Name + " looks its values up"

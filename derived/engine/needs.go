@@ -178,9 +178,10 @@ func (c *compiler) addStepNeeds(n *Needs, s *step) {
 	}
 }
 
-// addNames adds the names of a domain, but not of one of groups: their names are in Groups.
+// addNames adds the names of a domain, but not of one of groups: their names are in Groups. A metric that is missing has
+// no domain.
 func (c *compiler) addNames(n *Needs, d pdu.InDom) {
-	if _, ours := c.set.groupDomains[d]; !ours {
+	if _, ours := c.set.groupDomains[d]; !ours && d != pdu.NoInDom {
 		n.Names = append(n.Names, d)
 	}
 }

@@ -23,7 +23,7 @@ type lookup struct {
 
 // Missed counts the instances for which a look-up finds no key.
 type Missed struct {
-	Nothing   int // no instance of the metric has the text
+	Nothing   int // no instance of the metric has the text, or its value is ""
 	Different int // several have it, and different values
 }
 
@@ -82,10 +82,10 @@ func (t *Texts) lookUp(k *Lookup, known *Texts) {
 		}
 		switch v, ok := t.found.in.byText[text]; {
 		case text == "":
-		case !ok:
-			t.found.Nothing++
 		case v.different:
 			t.found.Different++
+		case !ok || v.text == "":
+			t.found.Nothing++
 		default:
 			t.Of[i] = v.text
 		}
