@@ -38,6 +38,7 @@ const shownGroups = 20
 func (e *explanation) showGroups(ctx context.Context, s subject, m *derived.Metric) error {
 	var probes []*derived.Definition
 	var clauses []*syntax.By
+	known := map[string]bool{}
 	for l := range m.Lines {
 		call, ok := l.Expr.(*syntax.Call)
 		if !ok {
@@ -47,19 +48,21 @@ func (e *explanation) showGroups(ctx context.Context, s subject, m *derived.Metr
 		if keys := call.Keys(); clause == nil && len(keys) > 0 && keys[0].Lookup != nil {
 			clause = &syntax.By{Keys: keys}
 		}
-		if clause == nil ||
-			slices.ContainsFunc(clauses, func(by *syntax.By) bool { return by.String() == clause.String() }) {
+		if clause == nil {
 			continue
 		}
-		if leaf := l.Kids[0].Leaf(); leaf != nil {
-			for _, by := range []*syntax.By{clause, nil} {
-				count := &syntax.Call{Func: syntax.Count, Args: []syntax.Expr{leaf}, By: by}
-				probes = append(probes, &derived.Definition{
-					Name: fmt.Sprintf("(groups %d)", len(probes)), Text: count.String(), Expr: count,
-				})
-			}
-			clauses = append(clauses, clause)
+		id := l.Kids[0].InDom.String() + clause.String()
+		if known[id] {
+			continue
 		}
+		known[id] = true
+		for _, by := range []*syntax.By{clause, nil} {
+			count := &syntax.Call{Func: syntax.Count, Args: []syntax.Expr{instancesOf(l.Kids[0])}, By: by}
+			probes = append(probes, &derived.Definition{
+				Name: fmt.Sprintf("(groups %d)", len(probes)), Text: count.String(), Expr: count,
+			})
+		}
+		clauses = append(clauses, clause)
 	}
 	if len(clauses) == 0 {
 		return nil
@@ -75,6 +78,17 @@ func (e *explanation) showGroups(ctx context.Context, s subject, m *derived.Metr
 		}
 	}
 	return nil
+}
+
+// instancesOf returns an expression with the instances of n. Where it can it needs no earlier sample.
+func instancesOf(n *derived.Node) syntax.Expr {
+	if leaf := n.Leaf(); leaf != nil {
+		return leaf
+	}
+	if e, ok := n.Expr.(*syntax.Call); ok && e.By != nil {
+		return &syntax.Call{Func: syntax.Count, Args: []syntax.Expr{instancesOf(n.Kids[0])}, By: e.By}
+	}
+	return n.Expr
 }
 
 // showGroupsBy prints the groups of one key, with the number of their instances.
