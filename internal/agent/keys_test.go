@@ -132,14 +132,17 @@ func TestLookupsFollow(t *testing.T) {
 	others()
 }
 
-// A new instance counts from 0 without waiting for an instance of another domain that never comes; in a group, from the
-// sample in which its key is found on.
+// A new instance counts from 0 without waiting for an instance of another domain that never comes, or for a name there
+// that is never told; in a group, from the sample in which its key is found on.
 func TestBirthsDoNotWaitForLookups(t *testing.T) {
 	u := newCollector(t)
 	all := map[pdu.Inst]uint64{1: 10, 2: 20}
 	names := []pdu.Instance{{ID: 1, Name: "one"}, {ID: 2, Name: "never"}}
 	u.Update(func() { u.InDoms[procDom] = pmapitest.InDom{Instances: names} })
 	u.counters(all)
+	u.tick(0, map[pdu.PMID][]pdu.Value{binID: { // the name of the last one is not told
+		pdu.Int32Value(1, 10), pdu.Int32Value(2, -20), pdu.Int32Value(3, 30), pdu.Int32Value(4, 40),
+	}})
 	h := start(t, u, conf(
 		"all = increase(matchinst(/./, proc.io))", "by = sum(increase(proc.io)) by (/^(.*)$/ -> up.bin)",
 	), func(o *Options) { o.Interval = time.Hour }).bound()
@@ -153,5 +156,10 @@ func TestBirthsDoNotWaitForLookups(t *testing.T) {
 	u.Update(func() { u.InDoms[procDom] = pmapitest.InDom{Instances: names} })
 	u.counters(all)
 	each.await(h, h.id("derived.all"), map[pdu.Inst]float64{1: 0, 2: 0, 3: 100, 4: 100})
+	h.pmcd.Client = 2
+	await.Until(t, "a group", func() bool {
+		_, ok := h.byName(h.id("derived.by"))["30"]
+		return ok
+	})
 	groups.await(h, h.id("derived.by"), map[pdu.Inst]float64{h.number(groupDom, "10"): 0, h.number(groupDom, "30"): 100})
 }
