@@ -135,7 +135,7 @@ func TestSlowAgents(t *testing.T) {
 		takes time.Duration
 		first int // times until it is known
 	}{
-		{"fetch", 400 * time.Millisecond, 3},
+		{"fetch", 400 * time.Millisecond, 4}, // the fourth tells which of the two agents of a sample it is
 		{"name", 400 * time.Millisecond, 5},
 	} {
 		t.Run(row.order, func(t *testing.T) {
