@@ -63,7 +63,7 @@ func BenchmarkKeys(b *testing.B) {
 }
 
 // BenchmarkLookup compares groups by what is looked up with groups by a metric and by the key that is looked up, a text
-// of 64 digits as the id of a container. What is looked up stays; or as many of its instances come and go, too.
+// of 64 digits as the id of a container. The looked-up metric stays; or as many of its instances come and go, too.
 func BenchmarkLookup(b *testing.B) {
 	cat := keyedCatalog()
 	for _, expr := range []string{"sum(x) by (some.texts)", "sum(x) by (label(id))", "sum(x) by (label(id) -> other.texts)"} {

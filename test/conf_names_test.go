@@ -119,7 +119,7 @@ func (h *debianHost) containers(docker, podman map[string]string) pmcdtest.Confi
 	}
 }
 
-// Units have the values that awk computes from the control groups of a Debian 13 host. What is in a unit is part of it.
+// Units have the values that awk computes from the control groups of a Debian 13 host. A group in a unit is part of it.
 func TestConfUnits(t *testing.T) {
 	host := newDebianHost(t,
 		"", "init.scope", "system.slice", "system.slice/ssh.service", "system.slice/docker.service",

@@ -180,7 +180,7 @@ w.ticks = max(count_sample(script.step, "5s"))
 // second, all of them slow, the share is 0. The tick of the restart counts for no bucket: at step 7 it is 30 of
 // 100 + 100 + 30, and at step 8 60 of 100 + 60. Without the histogram, each bucket counts for itself: the first one has
 // counted 20 at the restart, and the others have no value. Of the guard, the buckets are 4, 8, 8, or the last one has no
-// value. What is looked up is the guard of the instance: the group 9 has the first one, and the last one at each other step.
+// value. The guard of the instance is looked up: the group 9 has the first one, and the last one at each other step.
 const scriptedValues = `w.quick    * 0 0 0 0 0 0 0.13043478260869565 0.375 1 1 1 1
 w.pace     * 0 0 0 0 0 0 0.13043478260869565 0.375 1 1 1 1
 w.sums[a]  * 0 0 0 0 0 20 50 80 110 120 120 120

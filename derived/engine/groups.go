@@ -77,7 +77,7 @@ func (e *Evaluation) grouping(keys int32, m *cellMemory, known *group.Grouping, 
 	return e.groupNumbers().Grouping(d, known, &k)
 }
 
-// key returns where the keys of a step come from. What it points to is valid until the next call.
+// key returns where the keys of a step come from. Its pointers are valid until the next call.
 func (e *Evaluation) key(at int32) group.Key {
 	s := &e.steps[at]
 	k := group.Key{Kind: s.key, Bound: s.bound()}

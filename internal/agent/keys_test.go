@@ -53,7 +53,7 @@ func TestKeysFollowLabels(t *testing.T) {
 	assert.Len(t, h.value(h.id("derived.again")), 2)
 }
 
-// What is looked up follows values and names of the other domain. While its metric is missing, has an error or refuses
+// A look-up follows values and names of the other domain. While its metric is missing, has an error or refuses
 // its names, only the definitions that look it up have no values.
 func TestLookupsFollow(t *testing.T) {
 	u := newCollector(t)

@@ -46,7 +46,7 @@ PREFIX.last = last_sample(instant(wave.births), "10s")
 PREFIX.summed = sum_sample(INCREASE, "10s")
 `
 
-// birthsOf is a list of definitions over births. Those but the first are wrong on purpose.
+// birthsOf is a list of definitions over births. All but the first are wrong on purpose.
 type birthsOf struct{ prefix, increase, clock string }
 
 func birthLists() []birthsOf {

@@ -50,7 +50,7 @@ type connection struct {
 	draining bool // to be closed as soon as it is free
 	closed   bool // and not among Pool.conns any more
 	seen     agents.SeenChanges
-	owing    bool // pmcd is to report there that agents have come, gone or restarted, which we know; and nothing was sent since
+	owing    bool // pmcd has yet to report there a change of agents that we know, and nothing was sent since
 }
 
 // free reports whether a request can be sent on a connection.

@@ -31,7 +31,8 @@ type Options struct {
 	// free.
 	Free func(now time.Time)
 
-	// Settle returns a request without effect, for a connection that has yet to report changes. The pool calls it with the lock.
+	// Settle returns a request without effect, for a connection that has yet to report changes. The pool calls it with
+	// the lock.
 	Settle func() Request
 
 	// Disconnected drops everything that is valid in one session only. The pool calls it with the lock, after the last
