@@ -360,6 +360,22 @@ func TestReloadAfterCompleteTick(t *testing.T) {
 	assert.Equal(t, "17", b.value(1, 0, "n"))
 }
 
+// A window has one sample of a tick: a reload after it adds no other one, although the first of a sum of changes has no
+// value.
+func TestReloadAfterFirstSample(t *testing.T) {
+	lines := []string{`n = sum_sample(delta(up.count), "3s")`, `last = last_sample(instant(up.count), "3s")`}
+	b := newBench(t, conf(lines...))
+	b.tick(1)
+	b.serve(conf(append(lines, "other = up.load")...))
+	b.pass(200 * ms)
+	b.agent.upstream.Store(b.sample(5), b.site.before.WindowSeries[0])
+	b.agent.sampler.RunDue(b.now)
+	assert.Equal(t, []string{pdu.ErrAgain.Error(), "1"}, []string{b.value(1, 0, "n"), b.value(1, 0, "last")})
+	b.pass(-200 * ms)
+	b.tick(10)
+	assert.Equal(t, []string{"9", "10"}, []string{b.value(1, 0, "n"), b.value(1, 0, "last")})
+}
+
 // All results of a fetch are of the tick that was published when it came, also if the next one is published meanwhile.
 // The next one is not lost.
 func TestFetchHasOneTick(t *testing.T) {

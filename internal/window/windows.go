@@ -107,12 +107,6 @@ func (ws *Windows) NewestSample(i int) derived.Sample {
 	return nil
 }
 
-// Has reports whether a window has values of a tick.
-func (ws *Windows) Has(i int, tick int64) bool {
-	w := &ws.windows[i]
-	return w.hasTick() && w.newest == tick
-}
-
 // BeginTick begins a tick of some per-client windows that have the same ticks. If one of them is new, the first fetches
 // of all begin again with this tick: a client gets the same ticks of each.
 func (ws *Windows) BeginTick(tick int64, now time.Time, together ...int) {

@@ -17,14 +17,8 @@ import (
 	"pmdaderived/internal/window"
 )
 
-const (
-	// maxEarly is how long before a tick its sample may be taken. It exceeds freshness.Lead, so that a sample that was
-	// made for a client at the time of the tick is used.
-	maxEarly = 2 * freshness.Lead
-
-	// idleInterval is the time between two calls of RunDue if there are no windows.
-	idleInterval = time.Hour
-)
+// idleInterval is the time between two calls of RunDue if there are no windows.
+const idleInterval = time.Hour
 
 // Options configure a Sampler.
 type Options struct {
@@ -140,7 +134,8 @@ func (s *Sampler) ApplySet(set *derived.Set, series []*upstream.Series, times []
 		// The samples of the last tick may still arrive. A complete tick of per-client windows gets none: clients have read it.
 		if (t.incomplete || !t.perClient) && !s.options.Now().After(t.deadline()) {
 			t.pending = slices.DeleteFunc(t.windowsAt(t.tickTime), func(i int) bool {
-				return s.windows.Has(i, t.tick) || t.perClient && !s.windows.Begun(i)
+				newest, _ := s.windows.NewestSample(i).(*operand.Sample)
+				return !t.isEarly(newest) || t.perClient && !s.windows.Begun(i)
 			})
 		}
 		next := t.tickAfter(s.options.Now())
@@ -309,7 +304,7 @@ func (s *Sampler) addSamples(now time.Time) bool {
 		if series[n].Constant() {
 			sample = operand.Empty(t.tickTime, s.options.Names)
 		}
-		early := sample == nil || sample.Taken.Before(t.tickTime.Add(-maxEarly))
+		early := t.isEarly(sample)
 		resting := false
 		if early { // others need not wait for a slow agent
 			_, resting = s.options.Upstream.State(series[n], now)

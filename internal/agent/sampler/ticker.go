@@ -3,7 +3,14 @@ package sampler
 import (
 	"slices"
 	"time"
+
+	"pmdaderived/internal/freshness"
+	"pmdaderived/internal/operand"
 )
+
+// maxEarly is how long before a tick its sample may be taken. It exceeds freshness.Lead, so that a sample that was made
+// for a client at the time of the tick is used.
+const maxEarly = 2 * freshness.Lead
 
 // rhythm is what windows with the same ticker have in common.
 type rhythm struct {
@@ -53,6 +60,11 @@ func (t *ticker) windowsAt(at time.Time) []int {
 // sinceMultiple returns the time since the last multiple of the interval.
 func (t *ticker) sinceMultiple(now time.Time) time.Duration {
 	return time.Duration(now.UnixNano() % int64(t.interval))
+}
+
+// isEarly reports whether a sample is too old for the last tick. Nil is.
+func (t *ticker) isEarly(s *operand.Sample) bool {
+	return s == nil || s.Taken.Before(t.tickTime.Add(-maxEarly))
 }
 
 // deadline returns the latest time at which a sample for the last tick may be taken.
