@@ -73,9 +73,7 @@ func (d *differences) compareValues(ctx context.Context) error {
 	if o.Every == 0 {
 		progress.passes = 2
 	}
-	sources := [2]*replay.Source{d.collector.Archive.Source, replay.NewSource(d.collector.Archive.Archive)}
-	defer sources[1].Close()
-	classes, err := d.comparedClasses(ctx, o, sources)
+	classes, err := d.comparedClasses(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -85,8 +83,8 @@ func (d *differences) compareValues(ctx context.Context) error {
 		before, after = append(before, c.sessions[0]), append(after, c.sessions[1])
 		classOf[c.sessions[1]] = c
 	}
-	player := replay.NewPlayer(sources[0], before...)
-	player.Join(sources[1], after...)
+	player := replay.NewPlayer(d.collector.Archive.Source, before...)
+	player.Join(after...)
 	o.Mark = func(time.Time) error {
 		for _, p := range d.pairs {
 			p.alarms[0].last, p.alarms[1].last = time.Time{}, time.Time{}
@@ -104,9 +102,7 @@ func (d *differences) compareValues(ctx context.Context) error {
 }
 
 // comparedClasses makes the pairs and their sessions.
-func (d *differences) comparedClasses(
-	ctx context.Context, o replay.Options, sources [2]*replay.Source,
-) ([]*comparedClass, error) {
+func (d *differences) comparedClasses(ctx context.Context, o replay.Options) ([]*comparedClass, error) {
 	var pairs []*pair
 	var operands [][]pdu.PMID
 	for _, name := range slices.Sorted(maps.Keys(d.affected)) {
@@ -136,7 +132,7 @@ func (d *differences) comparedClasses(
 			}
 		}
 		for k, s := range d.sides {
-			c.sessions[k] = session.NewWithSet(sources[k], d.catalog, s.set, groups)
+			c.sessions[k] = session.NewWithSet(d.collector.Archive.Source, d.catalog, s.set, groups)
 			c.sessions[k].Watch(watched[k]...)
 		}
 		classes = append(classes, c)

@@ -25,5 +25,6 @@
 //
 // A player plays several sessions side by side. Each takes samples at the rounds of its own operands: metrics that
 // pmlogger records every minute are evaluated every minute, even if it records others every second: Classes finds which
-// metrics these are. Sessions of two versions of definitions are compared sample by sample: Player.Join.
+// metrics these are. Sessions of two versions of definitions are compared sample by sample: Player.Join. Each session
+// reads values from a context of its own, because behind a mark these depend on what was fetched before.
 package replay

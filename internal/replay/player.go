@@ -34,7 +34,6 @@ type SampleFunc func(s *session.Session, at time.Time) error
 // Player takes the samples of sessions over one archive.
 type Player struct {
 	source    *Source
-	joined    *Source // of the sessions of Join; nil: there are none
 	sessions  []*sessionState
 	windows   []*windowTicks    // of all sessions
 	operands  []pdu.PMID        // of samples and ticks
@@ -46,8 +45,8 @@ type Player struct {
 // sessionState is a session that is being played.
 type sessionState struct {
 	*session.Session
-	source   *Source    // that the session takes its samples from
-	operands []pdu.PMID // operands of the watched metrics, without discrete ones unless all are
+	values   *archive.Context // of its own: no other session fetches there
+	operands []pdu.PMID       // operands of the watched metrics, without discrete ones unless all are
 	windows  []*windowTicks
 
 	// A round: pmlogger writes a record for each of its groups, milliseconds apart. One sample is taken for all records
@@ -102,7 +101,7 @@ func (p *Player) resetTicks() {
 func NewPlayer(source *Source, sessions ...*session.Session) *Player {
 	p := &Player{source: source}
 	for _, s := range sessions {
-		t := &sessionState{Session: s, source: source, operands: s.Operands(), roundOperands: make(map[pdu.PMID]bool)}
+		t := &sessionState{Session: s, operands: s.Operands(), roundOperands: make(map[pdu.PMID]bool)}
 		for _, i := range s.Windows() {
 			w := s.Set().Windows()[i]
 			operands := w.Needs().Operands
@@ -125,11 +124,10 @@ func NewPlayer(source *Source, sessions ...*session.Session) *Player {
 	return p
 }
 
-// Join adds sessions with another source of the same archive. Each takes its samples right after the session of the
-// player with the same index, and at the same times: at the rounds of the operands of both. The sources are two because
-// a value can depend on what was fetched before.
-func (p *Player) Join(source *Source, sessions ...*session.Session) {
-	joined := NewPlayer(source, sessions...)
+// Join adds sessions. Each takes its samples right after the session of the player with the same index, and at the same
+// times: at the rounds of the operands of both.
+func (p *Player) Join(sessions ...*session.Session) {
+	joined := NewPlayer(p.source, sessions...)
 	for i, t := range joined.sessions {
 		first := p.sessions[2*i]
 		all := slices.Concat(first.operands, t.operands)
@@ -139,13 +137,15 @@ func (p *Player) Join(source *Source, sessions ...*session.Session) {
 		p.sessions = slices.Insert(p.sessions, 2*i+1, t)
 	}
 	p.windows = append(p.windows, joined.windows...)
-	p.joined = source
 }
 
 // Play takes samples, and passes each to sampled. An error of sampled ends it.
 func (p *Player) Play(ctx context.Context, o Options, sampled SampleFunc) error {
 	p.operands, p.absent, p.firstTick, p.end = nil, make(map[pdu.PMID]bool), o.Start, o.End
+	defer func() { p.source.values = nil }()
 	for _, t := range p.sessions {
+		t.values = p.source.Archive.NewContext(time.Time{}, time.Time{})
+		defer t.values.Close()
 		t.operands, t.roundEnd = p.source.withoutDiscrete(ctx, t.operands), time.Time{}
 		p.operands = append(p.operands, t.operands...)
 		if first := o.Start.Add(-t.Span()); first.Before(p.firstTick) {
@@ -267,7 +267,7 @@ func (p *Player) handleRecord(ctx context.Context, o Options, r *archive.Record,
 		}
 		return nil
 	}
-	p.setRecord(r)
+	p.source.setRecord(r)
 	if err := p.sampleRounds(ctx, r, sampled); err != nil {
 		return err
 	}
@@ -312,17 +312,9 @@ func (p *Player) sampleRounds(ctx context.Context, r *archive.Record, sampled Sa
 		}
 	}
 	if len(due) > 0 && r != nil {
-		p.setRecord(r)
+		p.source.setRecord(r)
 	}
 	return nil
-}
-
-// setRecord makes r the present record of the sources.
-func (p *Player) setRecord(r *archive.Record) {
-	p.source.setRecord(r)
-	if p.joined != nil {
-		p.joined.setRecord(r)
-	}
 }
 
 // markBroken notes that part of the archive is missing: the next tick of a window does not continue the last.
@@ -377,13 +369,15 @@ func (p *Player) tickWindows(ctx context.Context, t *sessionState, at time.Time)
 	if len(windows) == 0 {
 		return nil
 	}
+	p.source.values = t.values
 	return t.Tick(ctx, at, begin, windows...)
 }
 
 // sample takes a sample of a session.
 func (p *Player) sample(ctx context.Context, t *sessionState, at time.Time, sampled SampleFunc) error {
-	t.source.setRecord(nil)
-	t.source.SetTime(at)
+	p.source.setRecord(nil)
+	p.source.SetTime(at)
+	p.source.values = t.values
 	t.Expire(at)
 	if err := t.Sample(ctx, at); err != nil {
 		return err

@@ -450,12 +450,11 @@ func TestPlayJoined(t *testing.T) {
 		{Start: at(20, 0), End: at(25, 0)},
 	} {
 		alone, _ := play(t, o, rates, free)
-		a := open(t)
 		var rows [2][]string
-		sources := [2]*Source{NewSource(a), NewSource(a)}
-		first, second := watching(t, sources[0], rates), watching(t, sources[1], rates, free)
-		p := NewPlayer(sources[0], first)
-		p.Join(sources[1], second)
+		source := NewSource(open(t))
+		first, second := watching(t, source, rates), watching(t, source, rates, free)
+		p := NewPlayer(source, first)
+		p.Join(second)
 		require.NoError(t, p.Play(t.Context(), o, func(s *session.Session, at time.Time) error {
 			if s == second {
 				rows[1] = append(rows[1], row(s, at))

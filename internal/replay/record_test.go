@@ -3,6 +3,7 @@ package replay
 import (
 	"errors"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -312,4 +313,30 @@ func TestRecordIntoNowhere(t *testing.T) {
 	r.Config = served.Config{Definitions: definitions(t, "load = kernel.all.load")}
 	_, err = r.Record(t.Context())
 	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// Definitions with operands in different records have the values that each has in an archive of its own: no rate crosses
+// a mark because another definition has fetched the same counter since.
+func TestRecordedTogether(t *testing.T) {
+	lines := []string{"one = rate(w.c)", "two = rate(w.c) * w.x", "three = delta(w.c) + max(w.x)"}
+	for seed := range uint64(20) {
+		a := world(t, rand.New(rand.NewPCG(seed, 3)))
+		for _, every := range []time.Duration{0, 7 * time.Second} {
+			ids, err := identity.Load("", 510)
+			require.NoError(t, err)
+			o := Options{Start: night, End: a.End(), Every: every}
+			made, _, err := record(t, a, &Recording{Options: o, IDs: ids}, lines...)
+			require.NoError(t, err)
+			together := values(t, made, night)
+			for _, line := range lines {
+				alone, _, err := record(t, a, &Recording{Options: o, IDs: ids}, line)
+				require.NoError(t, err)
+				name, _, _ := strings.Cut(line, " ")
+				id := " " + idOf(t, made, "derived."+name).String() + " "
+				others := func(row string) bool { return !strings.Contains(row, id) }
+				require.Equal(t, values(t, alone, night), slices.DeleteFunc(slices.Clone(together), others),
+					"seed %d, %s every %v", seed, line, every)
+			}
+		}
+	}
 }

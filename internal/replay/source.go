@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -14,6 +15,7 @@ import (
 type Source struct {
 	*archive.Context
 
+	values        *archive.Context  // has those of the session that is played; nil: the source itself has
 	record        *archive.Record   // the present record; nil: values are interpolated
 	index         map[pdu.PMID]int  // positions of metrics in record.Sets
 	discrete      map[pdu.PMID]bool // by metric: values are valid until the next record with values
@@ -35,7 +37,7 @@ func (s *Source) Err() error { return nil }
 // FetchColumns implements [session.Source].
 func (s *Source) FetchColumns(ctx context.Context, ids []pdu.PMID) (*pmapi.Columns, error) {
 	if s.record == nil {
-		return s.Context.FetchColumns(ctx, ids)
+		return s.interpolated(ctx, ids)
 	}
 	s.columns = pmapi.Columns{Time: s.record.Time, Sets: s.columns.Sets[:0]}
 	for _, id := range ids {
@@ -43,7 +45,7 @@ func (s *Source) FetchColumns(ctx context.Context, ids []pdu.PMID) (*pmapi.Colum
 		if at, ok := s.index[id]; ok {
 			set = s.record.Sets[at]
 		} else if s.isDiscrete(ctx, id) {
-			known, err := s.Context.FetchColumns(ctx, []pdu.PMID{id})
+			known, err := s.interpolated(ctx, []pdu.PMID{id})
 			if err != nil {
 				return nil, err
 			}
@@ -52,6 +54,13 @@ func (s *Source) FetchColumns(ctx context.Context, ids []pdu.PMID) (*pmapi.Colum
 		s.columns.Sets = append(s.columns.Sets, set)
 	}
 	return &s.columns, nil
+}
+
+// interpolated returns the values at the time of the source. Behind a mark they depend on the fetches before.
+func (s *Source) interpolated(ctx context.Context, ids []pdu.PMID) (*pmapi.Columns, error) {
+	values := cmp.Or(s.values, s.Context)
+	values.SetTime(s.Time())
+	return values.FetchColumns(ctx, ids)
 }
 
 // isDiscrete reports whether a metric's values are valid until the next record with values of it.
