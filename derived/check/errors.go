@@ -254,11 +254,14 @@ var ruleTexts = [...]struct{ reason, example string }{
 		"Function over time without a window in latch(), which is the same for all clients",
 		"latch(max_sample(kernel.all.load) > 8, kernel.all.load < 4)",
 	},
-	// Inside the function `rate()` and `delta()` are from sample to sample:
+	// Inside the function `rate()` and `delta()` are from sample to sample. If only a KEY of `matchinst()` or `by` is a
+	// function over time, write them inside `matchinst()`, or inside the aggregate:
 	//
 	//	semantics.mean = avg_sample(rate(disk.dev.total), "1min")
+	//	semantics.full = avg_sample(rate(disk.dev.total), "1min") > 100
+	//	semantics.rates = matchinst(/1/, rate(disk.dev.total), semantics.full)
 	RuleWindowChange: {
-		"Change of a function over time: write it inside the function",
+		"Change of a function over time, or of what it selects: write it inside",
 		`rate(avg_sample(kernel.all.load, "1min"))`,
 	},
 	// The change of `now()` is the time between two samples, by which `rate()` divides already. Write `now()` outside:
