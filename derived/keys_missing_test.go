@@ -69,7 +69,7 @@ func TestKeysOfMissingMetrics(t *testing.T) {
 	assert.Equal(t, len(keys), negated)
 }
 
-// Each instance whose text finds no key is counted once.
+// Each instance without a key is counted once, by the reason.
 func TestMissedLookups(t *testing.T) {
 	cat := CatalogMap{
 		"x":    {PMID: 1, Type: pdu.TypeDouble, Sem: pdu.SemInstant, InDom: derivedtest.BinInDom},
@@ -93,5 +93,5 @@ func TestMissedLookups(t *testing.T) {
 		derivedtest.BinInDom: NewNameTable(names, nil), derivedtest.OtherInDom: NewNameTable(others, nil),
 	}})
 	assert.Equal(t, []uint64{1}, eval.Value(m).Bits)
-	assert.Equal(t, []Missed{{Nothing: 2, Different: 2}}, eval.Missed(m))
+	assert.Equal(t, []Missed{{Empty: 1, Nothing: 2, Different: 2}}, eval.Missed(m))
 }

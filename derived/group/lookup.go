@@ -23,6 +23,7 @@ type lookup struct {
 
 // Missed counts the instances for which a look-up finds no key.
 type Missed struct {
+	Empty     int // the instance has no text to look up
 	Nothing   int // no instance of the metric has the text, or its value is ""
 	Different int // several have it, and different values
 }
@@ -82,6 +83,7 @@ func (t *Texts) lookUp(k *Lookup, known *Texts) {
 		}
 		switch v, ok := t.found.in.byText[text]; {
 		case text == "":
+			t.found.Empty++
 		case v.different:
 			t.found.Different++
 		case !ok || v.text == "":

@@ -117,9 +117,17 @@ func (e *explanation) showGroupsBy(by *syntax.By, s *session.Session, perGroup, 
 	}
 	fmt.Fprintln(e.stdout)
 	for i, missed := range s.Missed(perGroup) {
-		if missed.Nothing+missed.Different > 0 {
-			fmt.Fprintf(e.stdout, "    -> %s: nothing found for %s, different values for %s\n", by.Keys[i].Lookup.Metric,
-				plural.Of(missed.Nothing, "instance"), plural.Of(missed.Different, "instance"))
+		var found []string
+		for _, of := range []struct {
+			text string
+			n    int
+		}{{"nothing to look up", missed.Empty}, {"nothing found", missed.Nothing}, {"different values", missed.Different}} {
+			if of.n > 0 {
+				found = append(found, of.text+" for "+plural.Of(of.n, "instance"))
+			}
+		}
+		if len(found) > 0 {
+			fmt.Fprintf(e.stdout, "    -> %s: %s\n", by.Keys[i].Lookup.Metric, strings.Join(found, ", "))
 		}
 	}
 	for i, n := range v.Bits[:min(len(v.Bits), shownGroups)] {
