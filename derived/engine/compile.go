@@ -425,9 +425,10 @@ func (c *compiler) addWhole(n *check.Node, of unit, age uint8) int32 {
 	}
 	if n.Key == nil && (of.kept || n.History > 0) { // an instance that has gone lacks, too
 		before := c.addBuckets(n, age+1)
-		if of.merged && n.History > 0 { // an instance that is in both samples was reset
+		if of.merged && n.History > 0 { // an instance that is in both samples was reset; one that was born has a value
 			whole := s
-			whole.word, whole.third = uint8(merged), c.addInstancesOf(ofBoth, s.third, before)
+			both := c.addInstancesOf(ofBoth, s.third, before)
+			whole.word, whole.third = uint8(merged), c.addInstancesOf(ofEither, both, s.first)
 			s.first = c.add(whole)
 		}
 		s.third = c.addInstancesOf(ofEither, s.third, before)

@@ -110,6 +110,18 @@ func TestPasses(t *testing.T) {
 			"a histogram that is born", "x = share_bucket(increase(h), 1) by (/r:(.)/)", histograms +
 				"given h[3 le:1 r:b] _ 3 4 4\n given h[4 le:+Inf r:b] _ 4 8 9\n expect x[a] *x4\n expect x[b] _ 0.75 0.25 0",
 		},
+		{
+			"and added, while another one of the metric is reset",
+			"x = share_bucket(sum(increase(h)) by (le=/le:([^ ]*)/, r=/r:(.)/), 1) by (label(r))\n" +
+				"y = share_bucket(sum(increase(matchinst(/s:q/, h, /.*/))) by (le=/le:([^ ]*)/), 1)\n" +
+				`z = share_bucket(sum_sample(sum(increase(h)) by (le=/le:([^ ]*)/, r=/r:(.)/), "2s"), 1) by (label(r))`,
+			"metric h U64 counter none 60.9\n indom 60.9 \"0 le:1 r:a s:p\" \"1 le:+Inf r:a s:p\" \"2 le:1 r:b s:p\" " +
+				"\"3 le:+Inf r:b s:p\" \"4 le:1 r:b s:q\" \"5 le:+Inf r:b s:q\"\n given h[0 le:1 r:a s:p] 10 2 3\n " +
+				"given h[1 le:+Inf r:a s:p] 20 4 8\n given h[2 le:1 r:b s:p] 10 11 12\n given h[3 le:+Inf r:b s:p] 10 12 14\n " +
+				"given h[4 le:1 r:b s:q] _ 3 3\n given h[5 le:+Inf r:b s:q] _ 4 8\n " +
+				"expect x[a] _ _ 0.25\n expect x[b] _ 0.66666666667 0.16666666667\n expect y _ 0.75 0\n " +
+				"expect z[a] * _ 0.25\n expect z[b] * 0.66666666667 0.41666666667",
+		},
 		{"a definition that is only a name", "n = total\nx = increase(n)", "given total[sda] 1 4\n expect x[sda] _ 3"},
 		{"the time", "x = now()", "times 0 10.5\n expect x 0 10.5"},
 		{
