@@ -232,9 +232,12 @@ var ruleTexts = [...]struct{ reason, example string }{
 		"Counter operand for function over time: take rate() or delta() of it",
 		`max_sample(disk.dev.total, "1min")`,
 	},
-	// A function over time cannot contain another one. Use one function with a longer interval:
+	// A function over time cannot contain another one. Use one function with a longer interval. If only a KEY of
+	// `matchinst()` is one, write `matchinst()` outside:
 	//
 	//	semantics.hour = max_sample(kernel.all.load, "1 hour", "1min")
+	//	semantics.long = avg_sample(kernel.all.load, "1min") > 4
+	//	semantics.peaks = matchinst(/1/, max_sample(kernel.all.load), semantics.long)
 	RuleWindowInWindow: {
 		"Function over time of another one",
 		`max_sample(avg_sample(kernel.all.load, "1min"), "1 hour")`,
