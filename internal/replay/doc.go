@@ -21,7 +21,7 @@
 //	tick of a window       the first record in each interval that holds all operands of the function; discrete ones may
 //	                       be missing; its values are never interpolated
 //	ticks before Start     as many as the windows need to have the values that the whole archive gives: all, for a latch
-//	mark                   rate() and delta() have no value once, in windows, too
+//	mark                   rate() and delta() of a counter have no value once, and in windows those of anything
 //
 // A player plays several sessions side by side. Each takes samples at the rounds of its own operands: metrics that
 // pmlogger records every minute are evaluated every minute, even if it records others every second: Classes finds which
