@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -69,14 +70,16 @@ func TestHelpFile(t *testing.T) {
 	same(t, path, want.String(), string(got))
 }
 
-// docs/reference.md has every metric of the agent with its metadata.
+// docs/reference.md has every metric of the agent with its metadata, in the order of their names.
 func TestReference(t *testing.T) {
 	const path = "../../../docs/reference.md"
 	instances := map[int]string{
 		Singular: "", definitionSerial: "definition", bucketSerial: "class of durations", fileSerial: "file", agentSerial: "agent",
 	}
+	metrics := Table(testSource())
+	slices.SortFunc(metrics, func(a, b Metric) int { return strings.Compare(a.FullName(), b.FullName()) })
 	var rows strings.Builder
-	for _, m := range Table(testSource()) {
+	for _, m := range metrics {
 		require.Contains(t, instances, m.Serial)
 		fmt.Fprintf(&rows, "| `%s` | %v | %v | %v | %s | %s |\n", m.FullName(), m.Type, m.Sem, m.Units, instances[m.Serial],
 			m.OneLine())
