@@ -25,8 +25,9 @@ func section(t *testing.T, document, title string) string {
 	return text
 }
 
-// A site's definition is in the archive of the machine's own pmlogger for every tool, once the commands of README.md
-// and docs/first-day.md have been given: those that install, define and record.
+// A site's definition is in the archive of the machine's own pmlogger for every tool, once the commands of
+// docs/first-day.md have been given: those that install, define and record. Then those that deploy a change do so,
+// without the others.
 func TestInstallRecord(t *testing.T) {
 	server, err := exec.LookPath("redis-check-rdb") // see test/fleet
 	require.NoError(t, err, "scripts/install-pcp -fleet installs it")
@@ -46,10 +47,10 @@ func TestInstallRecord(t *testing.T) {
 	startKeyServer(t, server)
 
 	command := regexp.MustCompile(`(?m)^    ([a-z].*)$`)
-	define := command.FindAllStringSubmatch(regexp.MustCompile(`(?m)^    echo 'site\.cpu.*$`).FindString(
-		readDocument(t, "../README.md")), -1)
+	page := readDocument(t, "../docs/first-day.md")
+	define := command.FindAllStringSubmatch(regexp.MustCompile(`(?m)^    echo 'site\..*$`).FindString(section(t, page, "Define")), -1)
 	require.Len(t, define, 1)
-	record := command.FindAllStringSubmatch(section(t, readDocument(t, "../docs/first-day.md"), "Record"), -1)
+	record := command.FindAllStringSubmatch(section(t, page, "Record"), -1)
 	require.Greater(t, len(record), 4)
 
 	variables := "export PCP_PYTHON_PROG=/usr/bin/python3\n" // a machine may have another one that knows no PCP
@@ -66,7 +67,7 @@ func TestInstallRecord(t *testing.T) {
 					t.Log(out)
 				}
 			}()
-			value := regexp.MustCompile(`(?m) -?[0-9]+\.[0-9]\S*( [0-9a-f]{40})?$`) // pmseries names the series, too
+			value := regexp.MustCompile(`(?m) [0-9]+(\.[0-9]\S*)?$`) // pmie rounds
 			await.Until(t, "the command succeeds", func() bool {
 				var exit int
 				out, exit = m.run("sh", "-c", variables+line)
@@ -74,13 +75,29 @@ func TestInstallRecord(t *testing.T) {
 				case exit != 0:
 					return false
 				case strings.HasPrefix(line, "echo 'site"): // pmlogger is not to be restarted before that is served
-					out, exit = m.run("pminfo", "-f", "derived.site.cpu.spare")
+					out, exit = m.run("pminfo", "-f", "derived.site.mem.free")
 					return exit == 0
 				}
-				return !strings.Contains(line, "spare") || value.MatchString(out)
+				return !strings.Contains(line, "derived.site") || value.MatchString(out)
 			})
 		})
 	}
+
+	var deploy strings.Builder
+	for _, match := range command.FindAllStringSubmatch(section(t, page, "Deploy a change"), -1) {
+		line := comment.ReplaceAllString(match[1], "")
+		deploy.WriteString(line + "\n")
+		if strings.HasPrefix(line, "cp ") { // the edit
+			deploy.WriteString("echo 'site.more = 2 * site.mem.free' >>" + line[strings.LastIndex(line, " ")+1:] + "\n")
+		}
+	}
+	out := m.done("sh", "-c", deploy.String())
+	assert.Regexp(t, `(?m)^site\.more +new`, out)
+	await.Until(t, "the change is served", func() bool {
+		_, exit := m.run("pminfo", "-f", "derived.site.more")
+		return exit == 0
+	})
+	assert.NotContains(t, m.read("/etc/pcp/pmdaderived/site.conf~"), "site.more")
 }
 
 // startKeyServer runs a server for pmseries where that looks for one. Only the copy of the machine has none there.
