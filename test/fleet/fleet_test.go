@@ -29,7 +29,7 @@ func startSite(t *testing.T, hosts []*host) *site {
 	for i, h := range hosts {
 		metrics := "derived.fleet derived.host.load"
 		if i == 0 { // one host is enough for slow queries
-			metrics = "derived.fleet " + shown
+			metrics = "derived.fleet derived.page " + shown
 		}
 		conf := c.write(t, h.name+".conf", "log mandatory on 1 second { "+metrics+" }\n")
 		dir := c.makeDir(t, filepath.Join("log/pmlogger", h.name))
@@ -135,6 +135,13 @@ func TestFleet(t *testing.T) {
 			})
 			assert.NotEmpty(t, s.openMetrics(t, h, "derived.host.saturation"), h.name)
 		}
+	})
+
+	t.Run("metrics are left out by their names", func(t *testing.T) {
+		recorded, _, _ := hosts[0].pmcd.Run(t, "pmdumplog", filepath.Join(s.dir, "log", "pmlogger", hosts[0].name, "fleet"),
+			"derived.page.matched")
+		assert.Contains(t, recorded, "inst [")
+		assert.Empty(t, s.series(t, expression("derived.page.matched", hosts[0])))
 	})
 
 	t.Run("dashboards", func(t *testing.T) { testDashboards(t, s, hosts[0]) })

@@ -242,6 +242,7 @@ enabled = true
 servers = 127.0.0.1:%d
 [discover]
 enabled = true
+exclude.metrics = proc.*,acct.*,derived.page.*
 [pmsearch]
 enabled = false
 [pmseries]
