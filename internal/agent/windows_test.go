@@ -376,6 +376,24 @@ func TestReloadAfterFirstSample(t *testing.T) {
 	assert.Equal(t, []string{"9", "10"}, []string{b.value(1, 0, "n"), b.value(1, 0, "last")})
 }
 
+// Neither does a reload after a sample with an error add one: windows over one operand have the same sample of a tick.
+func TestReloadAfterError(t *testing.T) {
+	lines := []string{`n = sum_sample(instant(up.count), "3s")`, `ticks = count_sample(count(instant(up.count)), "3s")`}
+	b := newBench(t, conf(lines...))
+	b.tick(1)
+	b.pass(time.Second)
+	b.agent.sampler.RunDue(b.now)
+	failed := sampleOf(b.maker, result(t, b.now, pdu.ValueSet{PMID: countID, Code: pdu.ErrNoAgent}), b.now, b.now,
+		operand.NewList(b.site.catalog["up.count"]))
+	b.agent.upstream.Store(failed, b.site.before.WindowSeries...)
+	b.agent.sampler.RunDue(b.now)
+	b.serve(conf(append(lines, "other = up.load")...))
+	b.pass(200 * ms)
+	b.agent.upstream.Store(b.sample(5), b.site.before.WindowSeries...)
+	b.agent.sampler.RunDue(b.now)
+	assert.Equal(t, []string{"1", "2"}, []string{b.value(1, 0, "n"), b.value(1, 0, "ticks")})
+}
+
 // All results of a fetch are of the tick that was published when it came, also if the next one is published meanwhile.
 // The next one is not lost.
 func TestFetchHasOneTick(t *testing.T) {

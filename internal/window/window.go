@@ -19,6 +19,7 @@ type window struct {
 	names   instanceNames
 
 	newest   int64           // the newest tick; valid if hasTick
+	given    int64           // the tick of the last Add; 0: there was none
 	values   int             // number of values in columns, or of states
 	states   *derived.Vector // of a latch: the present ones
 	result   *derived.Vector // of a window with a span: what is served

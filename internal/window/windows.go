@@ -107,6 +107,9 @@ func (ws *Windows) NewestSample(i int) derived.Sample {
 	return nil
 }
 
+// Given reports whether Add has given a window the sample of a tick, also if its operand had an error there.
+func (ws *Windows) Given(i int, tick int64) bool { return ws.windows[i].given == tick }
+
 // BeginTick begins a tick of some per-client windows that have the same ticks. If one of them is new, the first fetches
 // of all begin again with this tick: a client gets the same ticks of each.
 func (ws *Windows) BeginTick(tick int64, now time.Time, together ...int) {
@@ -128,6 +131,7 @@ func (ws *Windows) Begun(i int) bool { return ws.windows[i].begun }
 // A latch gets the sample after the windows within it, which have lower indexes.
 func (ws *Windows) Add(i int, tick int64, s derived.Sample, goesOn bool) bool {
 	w := &ws.windows[i]
+	w.given = tick
 	if !goesOn {
 		w.history = nil
 	}

@@ -134,8 +134,7 @@ func (s *Sampler) ApplySet(set *derived.Set, series []*upstream.Series, times []
 		// The samples of the last tick may still arrive. A complete tick of per-client windows gets none: clients have read it.
 		if (t.incomplete || !t.perClient) && !s.options.Now().After(t.deadline()) {
 			t.pending = slices.DeleteFunc(t.windowsAt(t.tickTime), func(i int) bool {
-				newest, _ := s.windows.NewestSample(i).(*operand.Sample)
-				return !t.isEarly(newest) || t.perClient && !s.windows.Begun(i)
+				return s.windows.Given(i, t.tick) || t.perClient && !s.windows.Begun(i)
 			})
 		}
 		next := t.tickAfter(s.options.Now())
