@@ -119,7 +119,7 @@ func (d *differences) comparedClasses(ctx context.Context, o replay.Options) ([]
 		d.pairs[name] = p
 		pairs, operands = append(pairs, p), append(operands, ids)
 	}
-	indexes, err := replay.Classes(ctx, d.collector.Archive.Archive, o, operands)
+	indexes, err := replay.Classes(ctx, d.collector.Archive.Source, o, operands)
 	groups := derived.NewGroups()
 	var classes []*comparedClass
 	for _, class := range indexes {

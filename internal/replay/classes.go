@@ -11,11 +11,12 @@ import (
 )
 
 // Classes returns the indexes of the lists of operands that are in the same records, so that the same session can take
-// their samples. With Options.Every all samples are taken at the same times, and there is one class.
-func Classes(ctx context.Context, a *archive.Archive, o Options, operands [][]pdu.PMID) ([][]int, error) {
+// their samples. Discrete operands do not count beside others. With Options.Every all samples are taken at the same
+// times, and there is one class.
+func Classes(ctx context.Context, source *Source, o Options, operands [][]pdu.PMID) ([][]int, error) {
 	numbers := make([]int, len(operands)) // of the class of each list
 	if o.Every == 0 {
-		if err := classify(ctx, a, o, operands, numbers); err != nil {
+		if err := classify(ctx, source, o, operands, numbers); err != nil {
 			return nil, err
 		}
 	}
@@ -27,16 +28,16 @@ func Classes(ctx context.Context, a *archive.Archive, o Options, operands [][]pd
 }
 
 // classify finds the number of the class of each list of operands.
-func classify(ctx context.Context, a *archive.Archive, o Options, operands [][]pdu.PMID, numbers []int) error {
+func classify(ctx context.Context, source *Source, o Options, operands [][]pdu.PMID, numbers []int) error {
 	users := make(map[pdu.PMID][]int)
 	for i, ids := range operands {
-		for _, id := range ids {
+		for _, id := range source.withoutDiscrete(ctx, ids) {
 			users[id] = append(users[id], i)
 		}
 	}
 	seen, n := make(map[string]bool), 1
 	var key []byte
-	return eachRecord(ctx, a, o, func(r *archive.Record) {
+	return eachRecord(ctx, source.Archive, o, func(r *archive.Record) {
 		key = key[:0]
 		for i := range r.Sets {
 			id := uint32(r.Sets[i].PMID)

@@ -270,7 +270,7 @@ func (w *recorder) sessions(
 			all[i] = append(all[i], needs.Operands...)
 		}
 	}
-	classes, err := Classes(ctx, w.In, w.Options, all)
+	classes, err := Classes(ctx, w.source, w.Options, all)
 	if err != nil {
 		return nil, err
 	}

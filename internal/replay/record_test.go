@@ -342,3 +342,35 @@ func TestRecordedTogether(t *testing.T) {
 		}
 	}
 }
+
+// A definition has no sample at a record that has only its discrete operand, also if another one has operands there.
+func TestRecordedBesideDiscrete(t *testing.T) {
+	base := filepath.Join(t.TempDir(), "world")
+	w, err := writer.Create(base, writer.Label{Version: 3, PID: 1, Start: night, Host: "web1.example", TimeZone: "UTC"})
+	require.NoError(t, err)
+	descs := map[string]pdu.Desc{}
+	for i, name := range []string{"w.x", "w.y", "w.d"} {
+		sem := pdu.SemInstant
+		if name == "w.d" {
+			sem = pdu.SemDiscrete
+		}
+		descs[name] = pdu.Desc{PMID: pdu.NewPMID(60, 3, i), Type: pdu.TypeU64, InDom: pdu.NoInDom, Sem: sem}
+		require.NoError(t, w.Metric(descs[name], name))
+	}
+	for i, has := range [][]string{{"w.x", "w.y", "w.d"}, {"w.y", "w.d"}, {"w.x", "w.y"}} {
+		for _, name := range has {
+			w.Values().Numbers(descs[name].PMID, pdu.TypeU64, []pdu.Inst{pdu.NoInst}, []uint64{uint64(i + 1)})
+		}
+		require.NoError(t, w.Put(night.Add(time.Duration(i)*time.Minute)))
+	}
+	require.NoError(t, w.Close())
+	in, err := archive.Open(base)
+	require.NoError(t, err)
+	defer in.Close()
+	for _, others := range [][]string{nil, {"other = w.x + w.y"}} {
+		made, _, err := record(t, in, &Recording{Options: Options{Start: night, End: in.End()}},
+			append(others, "one = w.x * w.d")...)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"00:00", "02:00"}, times(t, made, idOf(t, made, "derived.one")), others)
+	}
+}
