@@ -81,7 +81,8 @@ func values(t *testing.T, a *archive.Archive, start time.Time) (all []string) {
 	}
 }
 
-// The first value of a function without a window is that of the newest record, however old it is, whatever else is played.
+// The first value of a function without a window is that of the newest record, however old it is, and of those within ten
+// seconds before it, whatever else is played.
 func TestPartBeginsWithNewestTick(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "world")
 	w, err := writer.Create(base, writer.Label{Version: 3, PID: 1, Start: night, Host: "web1.example", TimeZone: "UTC"})
@@ -89,21 +90,23 @@ func TestPartBeginsWithNewestTick(t *testing.T) {
 	x := pdu.Desc{PMID: pdu.NewPMID(60, 3, 0), Type: pdu.TypeU64, InDom: pdu.NoInDom, Sem: pdu.SemInstant}
 	require.NoError(t, w.Metric(x, "w.x"))
 	for k := range 20 {
-		w.Values().Numbers(x.PMID, x.Type, []pdu.Inst{pdu.NoInst}, []uint64{uint64(k)})
-		require.NoError(t, w.Put(night.Add(time.Duration(k)*time.Minute)))
+		for n, value := range []uint64{200, uint64(100 + k), uint64(k)} {
+			w.Values().Numbers(x.PMID, x.Type, []pdu.Inst{pdu.NoInst}, []uint64{value})
+			require.NoError(t, w.Put(night.Add(time.Duration(k)*time.Minute+time.Duration(n)*6*time.Second)))
+		}
 	}
 	require.NoError(t, w.Close())
 	a, err := archive.Open(base)
 	require.NoError(t, err)
 	defer a.Close()
-	start := night.Add(5*time.Minute + 40*time.Second)
+	start := night.Add(5*time.Minute + 51*time.Second)
 	o := Options{Start: start, End: start.Add(time.Second), Every: time.Second}
 	for _, other := range []string{"k = 1", `k = max_sample(w.x, "5min")`} {
 		source := NewSource(a)
 		s := watching(t, source, "m = max_sample(w.x)", other)
 		require.NoError(t, NewPlayer(source, s).Play(t.Context(), o, func(s *session.Session, _ time.Time) error {
 			m, _ := s.Set().Lookup("m")
-			assert.Equal(t, []uint64{5}, s.Value(m).Bits, other)
+			assert.Equal(t, []uint64{105}, s.Value(m).Bits, other)
 			return ErrEnough
 		}))
 		source.Close()

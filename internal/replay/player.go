@@ -83,6 +83,7 @@ type windowTicks struct {
 	interval  time.Duration
 	operands  []pdu.PMID
 	before    int64 // number of ticks that it needs before those that count; allTicks: a latch, which needs all
+	first     int64 // per-client: number of ticks that a first read covers, up to the newest one, however old it is
 	last      int64 // number of the newest
 	afterMark bool  // there was a mark since, or there is no tick yet
 	count     int64 // since Player.firstTick
@@ -114,7 +115,10 @@ func NewPlayer(source *Source, sessions ...*session.Session) *Player {
 			} else if n > 0 {
 				ticks.before = int64(n) + 1 // the first one may be of the second record in its interval
 			} else if w.PerClient() {
-				ticks.before = 1 // a first read has the newest tick, however old it is
+				ticks.before = 1
+			}
+			if w.PerClient() {
+				ticks.first = session.FirstTicks
 			}
 			t.windows = append(t.windows, ticks)
 		}
@@ -233,6 +237,7 @@ func (p *Player) begin(ctx context.Context, start time.Time) (time.Time, error) 
 // hasBefore reports whether a part of the archive has the ticks that must be before those that count.
 func (p *Player) hasBefore(ctx context.Context, from, to time.Time) (bool, error) {
 	p.resetTicks()
+	recent := make(map[*windowTicks][]int64) // ticks that a first read covers
 	records := p.source.NewContext(from, to)
 	defer records.Close()
 	for slices.ContainsFunc(p.windows, func(w *windowTicks) bool { return w.count < w.before }) {
@@ -246,9 +251,15 @@ func (p *Player) hasBefore(ctx context.Context, from, to time.Time) (bool, error
 		}
 		p.source.setRecord(r)
 		for _, w := range p.windows {
-			if p.isTick(ctx, w, r.Time) {
+			if !p.isTick(ctx, w, r.Time) {
+				continue
+			}
+			ticks := append(recent[w], w.last)
+			for len(ticks) > 0 && ticks[0] <= w.last-w.first {
+				ticks = ticks[1:]
 				w.count++
 			}
+			recent[w] = ticks
 		}
 	}
 	return true, nil

@@ -33,6 +33,9 @@ import (
 	"pmdaderived/pmda/pmapi"
 )
 
+// FirstTicks is the number of ticks that the first read of a per-client window covers.
+const FirstTicks = window.FirstTicks
+
 // Session has bound definitions, and their samples so far. Not for concurrent use.
 type Session struct {
 	source  Source
@@ -87,7 +90,7 @@ func New(ctx context.Context, source Source, defs []served.Definition, language 
 func NewWithSet(source Source, c *operand.Catalog, set *derived.Set, groups *derived.Groups) *Session {
 	s := &Session{source: source, catalog: c, set: set, groups: groups}
 	s.eval = set.NewEvaluation()
-	s.windows = window.NewSingleClient(s.set, s.groups, window.FirstTicks)
+	s.windows = window.NewSingleClient(s.set, s.groups, FirstTicks)
 	s.eval.SetGroups(s.groups)
 	s.operands, s.versions = operand.NewList(), make(map[pdu.InDom]int)
 	s.lookups = make(operand.LookupQueue)
@@ -125,7 +128,7 @@ func (s *Session) Watch(metrics ...*derived.Metric) {
 	_, s.maker.Partial = s.source.(versioned) // an archive: its records have some metrics each
 	s.maker.FindBirths(s.set.Increases(), time.Now())
 	s.groups.Release(s.windows.Windows)
-	s.windows = window.NewSingleClient(s.set, s.groups, window.FirstTicks)
+	s.windows = window.NewSingleClient(s.set, s.groups, FirstTicks)
 	s.byInterval, s.span = make(map[time.Duration][]int), 0
 	ids := make(map[pdu.PMID]bool)
 	for _, m := range metrics {
@@ -139,7 +142,7 @@ func (s *Session) Watch(metrics ...*derived.Metric) {
 			w := s.windows.Window(int(i))
 			if !s.sampleTicks && !slices.Contains(s.byInterval[w.Every], int(i)) {
 				s.byInterval[w.Every] = append(s.byInterval[w.Every], int(i))
-				s.span = max(s.span, time.Duration(cmp.Or(w.Span, window.FirstTicks))*w.Every)
+				s.span = max(s.span, time.Duration(cmp.Or(w.Span, FirstTicks))*w.Every)
 			}
 		}
 		if d := m.Desc.InDom; d != pdu.NoInDom && !s.isGroupDomain(d) {
