@@ -108,6 +108,9 @@ type (
 	Births    = column.Births
 )
 
+// RememberedFor is how long [Births] knows a number: see [column.RememberedFor].
+const RememberedFor = column.RememberedFor
+
 // NewInstSet makes a set of the given instances and keeps ids.
 func NewInstSet(ids []pdu.Inst) *InstSet { return column.NewInstSet(ids) }
 

@@ -14,6 +14,10 @@ type Lives struct {
 	newest uint64 // the number of the sample with which the newest life began
 	doubt  uint64 // likewise of the last one that Doubt preceded
 	of     *lives
+
+	// These are of samples of an archive.
+	recorded bool // of is that of the last record: the sample may have other instances
+	between  bool // the sample is between two records: a lower value is no reset
 }
 
 // lives are the lives of a set of instances.
@@ -30,28 +34,29 @@ type life struct {
 }
 
 // Began reports whether the life of an instance began after an older sample, and whether it was born then. near is the
-// probable position of the instance.
+// probable position of the instance. One that the last record of an archive lacks begins later, and is not born.
 func (l *Lives) Began(id pdu.Inst, near int, older *Lives) (after, born bool) {
-	if l == nil || older == nil || l.newest <= older.number {
+	if l == nil || older == nil || l.of == nil || !l.recorded && l.newest <= older.number {
 		return false, false
 	}
 	at := l.of.insts.Near(id, near)
 	if at < 0 || l.of.since[at].first <= older.number {
-		return false, false
+		return at < 0 && l.recorded, false
 	}
 	return true, l.of.since[at].born && !l.of.since[at].unnamed
 }
 
 // Doubtful reports whether a number may stand for another instance than in an older sample, as agents that restart may
-// exchange them: one that is lower was not necessarily reset.
+// exchange them: one that is lower was not necessarily reset. Neither was one between two records of an archive, which
+// falls slowly from one to the other.
 func (l *Lives) Doubtful(older *Lives) bool {
-	return l != nil && older != nil && l.doubt > older.number
+	return l != nil && older != nil && (l.between || l.doubt > older.number)
 }
 
-const (
-	// rememberedFor is how long a number is known after its last sample: one that comes back is not born.
-	rememberedFor = 24 * time.Hour
+// RememberedFor is how long a number is known after its last sample: one that comes back is not born.
+const RememberedFor = 24 * time.Hour
 
+const (
 	// maxRemembered is how many numbers of a metric are known, of present instances and of those that have gone. Beyond it
 	// nothing is born, until all that was forgotten then is a day old.
 	maxRemembered = 100_000
@@ -80,13 +85,14 @@ type Births struct {
 	doubt     uint64                 // likewise; the number of the next sample, if Doubt was called since the last one
 	gone      map[pdu.Inst]time.Time // when numbers that are not present were last seen
 	unsure    time.Time              // nothing is born before
+	recorded  time.Time              // the time of the last record
 }
 
 // Doubt has nothing count from 0 in the next sample: agents may have come, gone or restarted, or samples may be missing.
 func (b *Births) Doubt() { b.sure, b.doubt = false, b.number+1 }
 
 // Forgotten reports whether all numbers were last seen too long ago.
-func (b *Births) Forgotten(now time.Time) bool { return now.Sub(b.taken) >= rememberedFor }
+func (b *Births) Forgotten(now time.Time) bool { return now.Sub(b.taken) >= RememberedFor }
 
 // Add adds a sample of the metric, and returns its lives. at is its time by pmcd's clock, taken by ours: the first goes
 // on while the host is suspended, and only the second one is never set. names has those of the domain that are known: an
@@ -97,7 +103,7 @@ func (b *Births) Add(v *Vector, names *NameTable, at, taken time.Time) *Lives {
 		return nil
 	}
 	if v.Insts.Len() > maxRemembered {
-		b.sure, b.present, b.gone, b.taken, b.unsure = false, nil, nil, taken, taken.Add(rememberedFor)
+		b.sure, b.present, b.gone, b.taken, b.unsure = false, nil, nil, taken, taken.Add(RememberedFor)
 		return nil
 	}
 	gap := max(at.Sub(b.at), taken.Sub(b.taken))
@@ -112,7 +118,25 @@ func (b *Births) Add(v *Vector, names *NameTable, at, taken time.Time) *Lives {
 		b.change(v.Insts, names, births, taken)
 	}
 	b.sure, b.paused, b.at, b.taken = v.Insts.Len() > 0, pause, at, taken
-	return &Lives{b.number, b.newest, b.doubt, b.present}
+	return &Lives{number: b.number, newest: b.newest, doubt: b.doubt, of: b.present}
+}
+
+// AddRecord adds a record of an archive in place of a sample, with the instances of the metric there. Samples of an
+// archive do not tell: between two records they have instances and values of both.
+func (b *Births) AddRecord(code pdu.Code, ids []pdu.Inst, at time.Time) {
+	v := &Vector{Code: code}
+	if b.present != nil && slices.Equal(b.present.insts.IDs(), ids) {
+		v.Insts = b.present.insts
+	} else {
+		v.Insts = NewInstSet(slices.Clone(ids))
+	}
+	b.Add(v, nil, at, at)
+	b.recorded = at
+}
+
+// Recorded returns the lives of a sample of an archive. All records up to its time have been added.
+func (b *Births) Recorded(at time.Time) *Lives {
+	return &Lives{b.number, b.newest, b.doubt, b.present, true, !at.Equal(b.recorded)}
 }
 
 // change replaces the present instances.
@@ -136,7 +160,7 @@ func (b *Births) change(insts *InstSet, names *NameTable, births bool, now time.
 		} else {
 			last, known := b.gone[id]
 			delete(b.gone, id)
-			l.born = births && (!known || now.Sub(last) >= rememberedFor)
+			l.born = births && (!known || now.Sub(last) >= RememberedFor)
 		}
 		l.first, b.newest = b.number, b.number
 		if l.unnamed = false; l.born && names != nil {
@@ -148,9 +172,9 @@ func (b *Births) change(insts *InstSet, names *NameTable, births bool, now time.
 	if len(b.gone)+insts.Len() <= maxRemembered {
 		return
 	}
-	maps.DeleteFunc(b.gone, func(_ pdu.Inst, last time.Time) bool { return now.Sub(last) >= rememberedFor })
+	maps.DeleteFunc(b.gone, func(_ pdu.Inst, last time.Time) bool { return now.Sub(last) >= RememberedFor })
 	if len(b.gone)+insts.Len() > maxRemembered {
 		clear(b.gone)
-		b.unsure = now.Add(rememberedFor)
+		b.unsure = now.Add(RememberedFor)
 	}
 }

@@ -23,7 +23,7 @@ const MaxInstances = 1_000_000
 // the same pointer in the next sample, which makes evaluation fast.
 type Maker struct {
 	Interval time.Duration // how often metrics of which an increase is computed are sampled at least; 0: not known
-	Partial  bool          // PM_ERR_AGAIN means that a sample does not have the metric
+	Recorded bool          // samples are of an archive: AddRecord has its records
 	Named    bool          // the names of a sample's instances are known before it is used
 
 	names         *InstanceCache
@@ -94,12 +94,14 @@ func (m *Maker) Make(res *pmapi.Columns, taken, arrived time.Time, asked *List) 
 			}
 			s.Size += numberMemory*len(v.Bits) + blobMemory*len(v.Blobs)
 		}
-		if b := m.births[set.PMID]; b != nil && !(m.Partial && set.Code == pdu.ErrAgain) {
-			var names *derived.NameTable
-			if !m.Named {
-				names = m.names.Table(desc.InDom)
-			}
-			v.Lives = b.Add(v, names, res.Time, taken)
+		switch b := m.births[set.PMID]; {
+		case b == nil:
+		case m.Recorded:
+			v.Lives = b.Recorded(res.Time)
+		case m.Named:
+			v.Lives = b.Add(v, nil, res.Time, taken)
+		default:
+			v.Lives = b.Add(v, m.names.Table(desc.InDom), res.Time, taken)
 		}
 	}
 	s.Size += vectorMemory * len(s.vectors)
@@ -117,6 +119,13 @@ func (m *Maker) FindBirths(metrics []pdu.PMID, now time.Time) {
 		if m.births[id] == nil {
 			m.births[id] = &derived.Births{Interval: m.Interval}
 		}
+	}
+}
+
+// AddRecord adds what a record of an archive has of a metric, before samples of its time.
+func (m *Maker) AddRecord(set *pdu.Column, at time.Time) {
+	if b := m.births[set.PMID]; b != nil {
+		b.AddRecord(set.Code, set.Insts, at)
 	}
 }
 

@@ -22,9 +22,10 @@
 //	                       be missing; its values are never interpolated
 //	ticks before Start     as many as the windows need to have the values that the whole archive gives: all, for a latch
 //	mark                   rate() and delta() of a counter have no value once, and in windows those of anything
+//	births                 from all records since a day before Start, whatever samples there are
 //
 // A player plays several sessions side by side. Each takes samples at the rounds of its own operands: metrics that
 // pmlogger records every minute are evaluated every minute, even if it records others every second: Classes finds which
-// metrics these are. Sessions of two versions of definitions are compared sample by sample: Player.Join. Each session
-// reads values from a context of its own, because behind a mark these depend on what was fetched before.
+// metrics these are. Sessions of two versions of definitions are compared sample by sample: Player.Join. Sessions with
+// the same counter read values from different contexts, because behind a mark these depend on what was fetched before.
 package replay

@@ -35,17 +35,19 @@ type SampleFunc func(s *session.Session, at time.Time) error
 type Player struct {
 	source    *Source
 	sessions  []*sessionState
-	windows   []*windowTicks    // of all sessions
-	operands  []pdu.PMID        // of samples and ticks
-	absent    map[pdu.PMID]bool // operands without values in their last record
-	firstTick time.Time         // when ticks begin to count: the longest span before the first sample
+	windows   []*windowTicks               // of all sessions
+	operands  []pdu.PMID                   // of samples and ticks
+	births    map[pdu.PMID][]*sessionState // for each metric of which an increase is computed
+	absent    map[pdu.PMID]bool            // operands without values in their last record
+	ticksFrom time.Time                    // the time of the first record that can be a tick
+	firstTick time.Time                    // when ticks begin to count: the longest span before the first sample
 	end       time.Time
 }
 
 // sessionState is a session that is being played.
 type sessionState struct {
 	*session.Session
-	values   *archive.Context // of its own: no other session fetches there
+	values   *archive.Context // see openContexts
 	operands []pdu.PMID       // operands of the watched metrics, without discrete ones unless all are
 	windows  []*windowTicks
 
@@ -146,10 +148,15 @@ func (p *Player) Join(sessions ...*session.Session) {
 // Play takes samples, and passes each to sampled. An error of sampled ends it.
 func (p *Player) Play(ctx context.Context, o Options, sampled SampleFunc) error {
 	p.operands, p.absent, p.firstTick, p.end = nil, make(map[pdu.PMID]bool), o.Start, o.End
+	p.births = make(map[pdu.PMID][]*sessionState)
 	defer func() { p.source.values = nil }()
+	for _, c := range p.openContexts(ctx) {
+		defer c.Close()
+	}
 	for _, t := range p.sessions {
-		t.values = p.source.Archive.NewContext(time.Time{}, time.Time{})
-		defer t.values.Close()
+		for _, id := range t.Set().Increases() {
+			p.births[id] = append(p.births[id], t)
+		}
 		t.operands, t.roundEnd = p.source.withoutDiscrete(ctx, t.operands), time.Time{}
 		p.operands = append(p.operands, t.operands...)
 		if first := o.Start.Add(-t.Span()); first.Before(p.firstTick) {
@@ -163,8 +170,11 @@ func (p *Player) Play(ctx context.Context, o Options, sampled SampleFunc) error 
 	if err != nil {
 		return err
 	}
-	p.firstTick = latest(p.firstTick, p.source.Start())
+	p.firstTick, p.ticksFrom = latest(p.firstTick, p.source.Start()), begin
 	p.resetTicks()
+	if dayBefore := o.Start.Add(-derived.RememberedFor); len(p.births) > 0 && dayBefore.Before(begin) {
+		begin = latest(dayBefore, p.source.Start()) // what was there then is not born later
+	}
 	records := p.source.NewContext(begin, o.End)
 	defer records.Close()
 	next := o.Start // time of the next sample, with Every
@@ -215,6 +225,30 @@ func (p *Player) Play(ctx context.Context, o Options, sampled SampleFunc) error 
 		return err
 	}
 	return nil
+}
+
+// openContexts gives each session the context that it reads values from, and returns all. Behind a mark, the first fetch
+// of a counter has no value: sessions with a counter in common have different contexts.
+func (p *Player) openContexts(ctx context.Context) (all []*archive.Context) {
+	var counters []map[pdu.PMID]bool // of each context
+	for _, t := range p.sessions {
+		ids := slices.DeleteFunc(slices.Clone(t.Operands()), func(id pdu.PMID) bool {
+			return p.source.semantics(ctx, id) != pdu.SemCounter
+		})
+		free := slices.IndexFunc(counters, func(of map[pdu.PMID]bool) bool {
+			return !slices.ContainsFunc(ids, func(id pdu.PMID) bool { return of[id] })
+		})
+		if free < 0 {
+			free = len(all)
+			all = append(all, p.source.Archive.NewContext(time.Time{}, time.Time{}))
+			counters = append(counters, make(map[pdu.PMID]bool))
+		}
+		for _, id := range ids {
+			counters[free][id] = true
+		}
+		t.values = all[free]
+	}
+	return all
 }
 
 // begin returns when ticks must begin, so that at start each window has the state that the whole archive gives it. The
@@ -282,8 +316,11 @@ func (p *Player) handleRecord(ctx context.Context, o Options, r *archive.Record,
 	if err := p.sampleRounds(ctx, r, sampled); err != nil {
 		return err
 	}
-	p.doubtBirths(r)
+	p.addBirths(r)
 	for _, t := range p.sessions {
+		if r.Time.Before(p.ticksFrom) {
+			break
+		}
 		if err := p.tickWindows(ctx, t, r.Time); err != nil {
 			return err
 		}
@@ -338,16 +375,19 @@ func (p *Player) markBroken() {
 	}
 }
 
-// doubtBirths notes which operands have no values in a record, or none in the one before. Samples do not tell: values
-// between records are those of other records.
-func (p *Player) doubtBirths(r *archive.Record) {
+// addBirths tells the sessions which instances a record has. If a metric has no values in it, or had none in the one
+// before, nothing is born.
+func (p *Player) addBirths(r *archive.Record) {
 	for i := range r.Sets {
-		id, absent := r.Sets[i].PMID, len(r.Sets[i].Insts) == 0
-		if absent || p.absent[id] {
-			p.absent[id] = absent
-			for _, t := range p.sessions {
-				t.DoubtBirths(id)
+		set := &r.Sets[i]
+		absent := len(set.Insts) == 0
+		doubtful := absent || p.absent[set.PMID]
+		p.absent[set.PMID] = absent
+		for _, t := range p.births[set.PMID] {
+			if doubtful {
+				t.DoubtBirths(set.PMID)
 			}
+			t.AddRecord(set, r.Time)
 		}
 	}
 }

@@ -316,10 +316,12 @@ func TestRecordIntoNowhere(t *testing.T) {
 }
 
 // Definitions with operands in different records have the values that each has in an archive of its own: no rate crosses
-// a mark because another definition has fetched the same counter since.
+// a mark because another definition has fetched the same counter since, and no increase lacks an instance that a tick of
+// another definition lacks.
 func TestRecordedTogether(t *testing.T) {
 	lines := []string{
 		"one = rate(w.c)", "two = rate(w.c) * w.x", "three = delta(w.c) + max(w.x)", `four = sum_sample(delta(w.c), "9s") * w.x`,
+		"five = increase(w.c)", "six = last_sample(instant(w.c))",
 	}
 	for seed := range uint64(20) {
 		a := world(t, rand.New(rand.NewPCG(seed, 3)))

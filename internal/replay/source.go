@@ -15,10 +15,10 @@ import (
 type Source struct {
 	*archive.Context
 
-	values        *archive.Context  // has those of the session that is played; nil: the source itself has
-	record        *archive.Record   // the present record; nil: values are interpolated
-	index         map[pdu.PMID]int  // positions of metrics in record.Sets
-	discrete      map[pdu.PMID]bool // by metric: values are valid until the next record with values
+	values        *archive.Context // has interpolated values for the session that is played; nil: the source itself has
+	record        *archive.Record  // the present record; nil: values are interpolated
+	index         map[pdu.PMID]int // positions of metrics in record.Sets
+	known         map[pdu.PMID]pdu.Semantics
 	columns       pmapi.Columns
 	foundInRecord []pdu.PMID // result of inRecord
 }
@@ -27,7 +27,7 @@ type Source struct {
 func NewSource(a *archive.Archive) *Source {
 	return &Source{
 		Context: a.NewContext(time.Time{}, time.Time{}),
-		index:   make(map[pdu.PMID]int), discrete: make(map[pdu.PMID]bool),
+		index:   make(map[pdu.PMID]int), known: make(map[pdu.PMID]pdu.Semantics),
 	}
 }
 
@@ -37,7 +37,9 @@ func (s *Source) Err() error { return nil }
 // FetchColumns implements [session.Source].
 func (s *Source) FetchColumns(ctx context.Context, ids []pdu.PMID) (*pmapi.Columns, error) {
 	if s.record == nil {
-		return s.interpolated(ctx, ids)
+		values := cmp.Or(s.values, s.Context)
+		values.SetTime(s.Time())
+		return values.FetchColumns(ctx, ids)
 	}
 	s.columns = pmapi.Columns{Time: s.record.Time, Sets: s.columns.Sets[:0]}
 	for _, id := range ids {
@@ -45,7 +47,7 @@ func (s *Source) FetchColumns(ctx context.Context, ids []pdu.PMID) (*pmapi.Colum
 		if at, ok := s.index[id]; ok {
 			set = s.record.Sets[at]
 		} else if s.isDiscrete(ctx, id) {
-			known, err := s.interpolated(ctx, []pdu.PMID{id})
+			known, err := s.Context.FetchColumns(ctx, []pdu.PMID{id})
 			if err != nil {
 				return nil, err
 			}
@@ -56,22 +58,22 @@ func (s *Source) FetchColumns(ctx context.Context, ids []pdu.PMID) (*pmapi.Colum
 	return &s.columns, nil
 }
 
-// interpolated returns the values at the time of the source. Behind a mark they depend on the fetches before.
-func (s *Source) interpolated(ctx context.Context, ids []pdu.PMID) (*pmapi.Columns, error) {
-	values := cmp.Or(s.values, s.Context)
-	values.SetTime(s.Time())
-	return values.FetchColumns(ctx, ids)
+// semantics returns those of a metric; 0: it has none.
+func (s *Source) semantics(ctx context.Context, id pdu.PMID) pdu.Semantics {
+	sem, ok := s.known[id]
+	if !ok {
+		desc, err := s.Desc(ctx, id)
+		if err == nil {
+			sem = desc.Sem
+		}
+		s.known[id] = sem
+	}
+	return sem
 }
 
 // isDiscrete reports whether a metric's values are valid until the next record with values of it.
 func (s *Source) isDiscrete(ctx context.Context, id pdu.PMID) bool {
-	is, known := s.discrete[id]
-	if !known {
-		desc, err := s.Desc(ctx, id)
-		is = err == nil && desc.Sem == pdu.SemDiscrete
-		s.discrete[id] = is
-	}
-	return is
+	return s.semantics(ctx, id) == pdu.SemDiscrete
 }
 
 // withoutDiscrete removes discrete metrics, unless there are no others. pmlogger writes discrete values in records of

@@ -124,8 +124,8 @@ func (s *Session) Watch(metrics ...*derived.Metric) {
 	s.neededDomains = operand.InDomNeedsOf(slices.Values(metrics))
 	s.history, s.maxHistory = nil, 1
 	s.maker = operand.NewMaker(&s.names, time.Now())
-	s.maker.Named = true                      // see fetchSample
-	_, s.maker.Partial = s.source.(versioned) // an archive: its records have some metrics each
+	s.maker.Named = true                       // see fetchSample
+	_, s.maker.Recorded = s.source.(versioned) // an archive
 	s.maker.FindBirths(s.set.Increases(), time.Now())
 	s.groups.Release(s.windows.Windows)
 	s.windows = window.NewSingleClient(s.set, s.groups, FirstTicks)
@@ -260,6 +260,9 @@ func (s *Session) Tick(ctx context.Context, at time.Time, begin []int, windows .
 
 // DoubtBirths notes that samples of some metrics are missing: no instance of theirs is born in the next one.
 func (s *Session) DoubtBirths(metrics ...pdu.PMID) { s.maker.DoubtBirths(slices.Values(metrics)) }
+
+// AddRecord adds what a record of an archive has of a metric: instances come into being in records.
+func (s *Session) AddRecord(set *pdu.Column, at time.Time) { s.maker.AddRecord(set, at) }
 
 // TickNumber returns the number of the tick that a time belongs to.
 func TickNumber(at time.Time, every time.Duration) int64 { return at.UnixNano() / int64(every) }

@@ -31,7 +31,7 @@
 //	any              ─► unread          restart
 //
 // A series has one more state: it skips the next fetch, or does not. A mark record sets this for a counter whose last
-// fetch returned values, so values depend on the previous fetches. The next fetch, or a restart, ends it.
+// fetch returned values, so values depend on the previous fetches. The next fetch, or an earlier time, ends it.
 //
 // # One fetch
 //

@@ -51,7 +51,8 @@ func (p *Reader) Close() { p.records.Close() }
 // before the time of the last fetch. The caller must not change the lists of instances, and the reader does not.
 func (p *Reader) Fetch(ctx context.Context, ids []pdu.PMID, t time.Time) ([]pdu.Column, error) {
 	requested := make([]*series, len(ids))
-	fresh := p.now.IsZero() || t.Before(p.now)
+	back := p.now.IsZero() || t.Before(p.now)
+	fresh := back
 	for i, id := range ids {
 		s := p.series[id]
 		if desc, ok := p.meta.Descs[id]; s == nil && ok && desc.Type != pdu.TypeNoSupport {
@@ -61,8 +62,13 @@ func (p *Reader) Fetch(ctx context.Context, ids []pdu.PMID, t time.Time) ([]pdu.
 		}
 		requested[i] = s
 	}
+	if fresh && !back { // the marks in between matter to the series that were there
+		if err := p.advance(ctx, t); err != nil {
+			return nil, err
+		}
+	}
 	if fresh {
-		if err := p.restart(ctx, t); err != nil {
+		if err := p.restart(ctx, t, !back); err != nil {
 			return nil, err
 		}
 	}
@@ -122,10 +128,11 @@ func (p *Reader) eachSet(r logfile.Record, yield func(s *series, c column)) {
 
 // restart finds the newest values up to t of all series, without use of values that were read before. It reads the part
 // of the archive from the last position in the index that is before t, then the part before that, until all
-// instances have a value or a mark comes. Then it moves to the first record after t.
-func (p *Reader) restart(ctx context.Context, t time.Time) error {
+// instances have a value or a mark comes. Then it moves to the first record after t. goesOn says that the series go on:
+// what a mark has them skip, they still do.
+func (p *Reader) restart(ctx context.Context, t time.Time, goesOn bool) error {
 	for _, s := range p.series {
-		*s = series{desc: s.desc, domain: s.domain, value: s.value}
+		*s = series{desc: s.desc, domain: s.domain, value: s.value, skips: goesOn && s.skips}
 	}
 	p.valuesAhead, p.rest = 0, unread
 	first := p.log.PositionBefore(t)
