@@ -181,7 +181,7 @@ func (e *Evaluation) step(i int32) *column.Vector {
 // setWhyEmpty sets why a step has no values: an operand has none, and says why, or all have some and the step leaves
 // none of them. A key has no values, but no part in this.
 func (e *Evaluation) setWhyEmpty(s *step, c *cell) {
-	c.v.Why = s.whyEmpty()
+	c.v.Why = cmp.Or(c.v.Why, s.whyEmpty())
 	s.takes(func(k int32) {
 		if r := &e.results[k]; r.round == e.round && r.v.Len() == 0 && e.steps[k].op != opKey {
 			c.v.Why = r.v.Why
