@@ -137,6 +137,19 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
+// Advice to take increase() first is for results of counters: others never have one.
+func TestIncreaseOfResults(t *testing.T) {
+	for text, want := range map[string]Rule{
+		"increase(now())": RuleIncreaseOperand, "increase(increase(disk.dev.total))": RuleIncreaseOperand,
+		"increase(sum(rate(disk.dev.total)))": RuleIncreaseOperand, "increase(kernel.all.load[it])": RuleIncreaseOperand,
+		"increase(sum(disk.dev.total))": RuleIncreaseResult, "increase(disk.dev.total + disk.dev.total)": RuleIncreaseResult,
+	} {
+		m := NewSet(Language{}, []*Definition{parsed(t, "it", text)}, derivedtest.NewHostCatalog(t), "derived").Metrics()[0]
+		require.NotNil(t, m.Err, text)
+		assert.Equal(t, want, m.Err.Rule, text)
+	}
+}
+
 // The span of an error is the part of the text that the message is about.
 func TestErrorSpan(t *testing.T) {
 	for _, row := range []struct{ name, expr, part string }{

@@ -68,6 +68,7 @@ const (
 	RuleWindowChange
 	RuleClockChange
 	RuleIncreaseOperand
+	RuleIncreaseResult
 	RuleEvents
 )
 
@@ -225,7 +226,7 @@ var ruleTexts = [...]struct{ reason, example string }{
 		"nth_percentile_bucket(bpf.runq.latency, 99)",
 	},
 	RuleBucketSingular: {"Operand has no instances, which are the buckets", "share_bucket(mem.util.free, 3)"},
-	// Earlier values of a counter have no meaning by themselves. For what it counted in the window, use a sum:
+	// For what it counted in the window, use a sum:
 	//
 	//	semantics.counted = sum_sample(delta(disk.dev.total), "1min")
 	RuleWindowCounter: {
@@ -271,12 +272,13 @@ var ruleTexts = [...]struct{ reason, example string }{
 	//
 	//	semantics.late = now() > 1800000000 ? delta(disk.dev.total) : novalue()
 	RuleClockChange: {"Change of now(): write now() outside", "delta(now())"},
-	// Only instances of a metric are born, so x is the name of a counter, possibly in `matchinst()` or with `[NAME]`. Take
-	// the increase of each metric:
+	// Other values go down without a reset.
+	RuleIncreaseOperand: {"Operand is not a counter metric", "increase(kernel.all.load)"},
+	// Only instances of a metric are born. Take the increase of each metric, also in `matchinst()` or with `[NAME]`:
 	//
 	//	semantics.increase = sum(increase(disk.dev.total))
-	RuleIncreaseOperand: {
-		"Operand is not a counter metric: take increase() of it first, then select or sum",
+	RuleIncreaseResult: {
+		"Operand is not a metric: take increase() of it first, then select or sum",
 		"increase(sum(disk.dev.total))",
 	},
 	// A metric of type EVENT or HIGHRES_EVENT gives each client the events since its own last fetch, but the agent

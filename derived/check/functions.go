@@ -126,8 +126,13 @@ func deltaResult(n *Node) {
 
 // checkIncrease requires a counter that is a metric, or some instances of one: only the instances of a metric are born.
 func checkIncrease(_ *checker, n *Node, _ *syntax.Call) Rule {
-	if x := n.Kids[0]; !x.Empty && (x.Metric() == nil || x.Sem != pdu.SemCounter) {
+	x := n.Kids[0]
+	switch {
+	case x.Empty:
+	case x.Sem != pdu.SemCounter:
 		return RuleIncreaseOperand
+	case x.Metric() == nil:
+		return RuleIncreaseResult
 	}
 	return 0
 }
