@@ -158,6 +158,17 @@ func TestVersion(t *testing.T) {
 	assert.Empty(t, stderr.String())
 }
 
+// The version and the usage text are not written to a full disk, and the program says so.
+func TestOutputToFullDisk(t *testing.T) {
+	full := must(os.OpenFile("/dev/full", os.O_WRONLY, 0))(t)
+	defer full.Close()
+	for _, option := range []string{"-V", "--help"} {
+		var stderr bytes.Buffer
+		assert.Equal(t, commandline.ExitFailure, run(t.Context(), []string{option}, environment(), nil, full, &stderr))
+		assert.Equal(t, "pmdaderived: write /dev/full: no space left on device\n", stderr.String(), option)
+	}
+}
+
 // help says the same as --help, of the program and of each sub-command.
 func TestHelp(t *testing.T) {
 	for _, command := range append(command.SubCommands(), command.SubCommand{}) {

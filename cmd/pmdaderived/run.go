@@ -39,16 +39,13 @@ func run(
 	o, err := parseOptions(args, conf, getenv)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
-		if err := o.usage(stdout, command.Columns(stdout, getenv)); err != nil {
-			return commandline.ExitFailure
-		}
-		return commandline.ExitOK
+		return printed(o.usage(stdout, command.Columns(stdout, getenv)), stderr)
 	case err != nil:
 		fmt.Fprintf(stderr, "%s: %v\nTry \"%s --help\".\n", commandline.Name, err, commandline.Name)
 		return commandline.ExitUsage
 	case o.version:
-		fmt.Fprintf(stdout, "%s %s\n", commandline.Name, version())
-		return commandline.ExitOK
+		_, err := fmt.Fprintf(stdout, "%s %s\n", commandline.Name, version())
+		return printed(err, stderr)
 	}
 	if confErr != nil {
 		fmt.Fprintf(stderr, "%s: %v\n", commandline.Name, confErr)
@@ -62,6 +59,15 @@ func run(
 		return commandline.ExitFailure
 	}
 	return commandline.ExitOK
+}
+
+// printed reports that stdout cannot be written, and returns the exit status.
+func printed(err error, stderr io.Writer) int {
+	if err == nil {
+		return commandline.ExitOK
+	}
+	fmt.Fprintf(stderr, "%s: %v\n", commandline.Name, err)
+	return commandline.ExitFailure
 }
 
 // daemon runs the agent. The order matters: it gives up its rights before it opens files, and shakes hands before it

@@ -308,12 +308,25 @@ func TestSuggestionsAreBounded(t *testing.T) {
 	assert.Contains(t, out, "did you mean many.x0?")
 }
 
+// Output that cannot be written is an error of each command with its cause, also where the command has others to tell.
 func TestOutputThatCannotBeWritten(t *testing.T) {
-	var errs strings.Builder
-	exit, _ := Program{Getenv: environment(), Stdout: brokenWriter{}, Stderr: &errs}.Run(t.Context(),
-		[]string{"check", "--help"})
-	assert.Equal(t, commandline.ExitFailure, exit)
-	assert.Equal(t, "pmdaderived check: nobody reads\n", errs.String())
+	s := newSite(t)
+	wrong := s.file("wrong.conf", "a = 1 +\n")
+	s.file("a.conf", "a = 1\n")
+	failing := s.file("a.test", "test one\n  expect a  2\n")
+	for _, row := range []struct {
+		args []string
+		want string // before the cause
+	}{
+		{[]string{"check", "--help"}, ""},
+		{[]string{"check", "--offline", wrong}, "1 definition, 1 error\n"},
+		{[]string{"test", failing}, "1 test, 1 failed\n"},
+	} {
+		var errs strings.Builder
+		exit, _ := Program{Getenv: environment(), Stdout: brokenWriter{}, Stderr: &errs}.Run(t.Context(), row.args)
+		assert.Equal(t, commandline.ExitFailure, exit, row.args)
+		assert.Equal(t, row.want+"pmdaderived "+row.args[0]+": nobody reads\n", errs.String(), row.args)
+	}
 }
 
 func TestCaretLine(t *testing.T) {

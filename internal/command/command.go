@@ -77,9 +77,9 @@ func (p Program) Run(ctx context.Context, args []string) (status int, known bool
 			}
 		}()
 		status = c.execute(r, ctx, args[1:])
-		if r.stdout.err != nil && status == commandline.ExitOK {
+		if r.stdout.err != nil {
 			r.complain(r.stdout.err)
-			status = commandline.ExitFailure
+			status = max(status, commandline.ExitFailure)
 		}
 		return status, true
 	}

@@ -85,16 +85,15 @@ func (r *run) diff(ctx context.Context, args []string) int {
 	case len(r.archive.Paths) == 0 && r.firstGiven("interval") != "":
 		return r.usageError(errors.New("-t needs an archive: use -a"))
 	}
-	err := d.compare(ctx, operands)
-	if err == nil {
-		printChanges()
-		err = r.stdout.err
-	}
-	if err != nil {
+	if err := d.compare(ctx, operands); err != nil {
 		r.fail(err)
 		return commandline.ExitUsage // 1 means that something differs
 	}
-	if len(d.changes) > 0 {
+	printChanges()
+	switch {
+	case r.stdout.err != nil: // the caller reports it
+		return commandline.ExitUsage
+	case len(d.changes) > 0:
 		return commandline.ExitFailure
 	}
 	return commandline.ExitOK

@@ -58,7 +58,7 @@ func TestDiffToBrokenOutput(t *testing.T) {
 	exit, _ := Program{Getenv: environment(), Stdout: brokenWriter{}, Stderr: &errs}.Run(t.Context(),
 		append([]string{"diff", "-c="}, paths...))
 	assert.Equal(t, commandline.ExitUsage, exit)
-	assert.Contains(t, errs.String(), "pmdaderived diff: ")
+	assert.Equal(t, "pmdaderived diff: nobody reads\n", errs.String(), "once")
 }
 
 // Who uses what has gone: definitions first, then files of PCP's tools, which name the whole metric.
