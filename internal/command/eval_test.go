@@ -248,6 +248,18 @@ func (c *cancelling) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// Programs get all digits, and no exponent for times and sizes.
+func TestPlainText(t *testing.T) {
+	for x, want := range map[float64]string{
+		0: "0", 1795985559.592351: "1795985559.592351", -5242880: "-5242880", 9e15: "9000000000000000", 1e16: "1e+16",
+		0.0001: "0.0001", -1.5e-7: "-1.5e-07", math.Inf(1): "+Inf",
+	} {
+		assert.Equal(t, want, plainText(&derived.Vector{Type: pdu.TypeDouble, Bits: []uint64{math.Float64bits(x)}}, 0))
+	}
+	v := &derived.Vector{Type: pdu.TypeFloat, Bits: []uint64{uint64(math.Float32bits(5.12e8)), uint64(math.Float32bits(0.1))}}
+	assert.Equal(t, []string{"512000000", "0.1"}, []string{plainText(v, 0), plainText(v, 1)})
+}
+
 func TestValueText(t *testing.T) {
 	float := func(x float64) *derived.Vector {
 		return &derived.Vector{Type: pdu.TypeDouble, Bits: []uint64{math.Float64bits(x)}}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -60,13 +61,21 @@ func cellText(v *derived.Vector, i int) string {
 func plainText(v *derived.Vector, i int) string {
 	switch v.Type {
 	case pdu.TypeFloat:
-		return strconv.FormatFloat(v.Type.Float64(v.Bits[i]), 'g', -1, 32)
+		return allDigits(v.Type.Float64(v.Bits[i]), 32)
 	case pdu.TypeDouble:
-		return strconv.FormatFloat(v.Type.Float64(v.Bits[i]), 'g', -1, 64)
+		return allDigits(v.Type.Float64(v.Bits[i]), 64)
 	case pdu.TypeString:
 		return string(v.Blobs[i])
 	}
 	return valueText(v, i)
+}
+
+// allDigits formats a number with all its digits, and with an exponent where C's %.16g has one.
+func allDigits(x float64, bits int) string {
+	if size := math.Abs(x); size >= 1e16 || size < 1e-4 && size > 0 {
+		return strconv.FormatFloat(x, 'g', -1, bits)
+	}
+	return strconv.FormatFloat(x, 'f', -1, bits)
 }
 
 // jsonValue returns a number, or a string for an infinite value or NaN, which JSON does not have.
