@@ -103,11 +103,14 @@ func TestLoggerRecordsWhatComesLater(t *testing.T) {
 }
 
 // An agent that ends takes away the values over its metrics, and no others. When it comes back, so do they, without a
-// signal to the daemon or a restart of it.
+// signal to the daemon or a restart of it, and windows and latches have the values from before. An agent that is removed
+// takes away the metrics, too.
 func TestOperandsThatGoAndComeBack(t *testing.T) {
 	work := worldReadableDir(t)
 	conf := writeFile(t, work, "derived.conf",
-		"value = hanging.value + 41\nsteps = rate(hanging.count)\nother = delta(sample.milliseconds)\n")
+		"value = hanging.value + 41\nsteps = rate(hanging.count)\nother = delta(sample.milliseconds)\n"+
+			"window.static = count_sample(hanging.value, \"5min\")\nwindow.dynamic = count_sample(hanging.dynamic.value, \"5min\")\n"+
+			"held = latch(hanging.value > 0 && sample.long.write_me > 20, sample.long.write_me < 3)\n")
 	agent := copySelf(t, work, "hanging-agent")
 	p := pmcdtest.Start(t, pmcdtest.Config{
 		Agents: []pmcdtest.Agent{
@@ -126,7 +129,7 @@ func TestOperandsThatGoAndComeBack(t *testing.T) {
 		})
 	}
 	shows(`^derived.value 1 42\n$`, "pmprobe", "-v", "derived.value")
-	before, _, _ := p.Run(t, "pminfo", "-dm", "derived.value", "derived.steps")
+	described, _, _ := p.Run(t, "pminfo", "-dm", "derived.value", "derived.steps")
 	daemon := pid("pmdaderived")
 
 	conn := dial(t, p)
@@ -141,7 +144,11 @@ func TestOperandsThatGoAndComeBack(t *testing.T) {
 			require.NotContains(t, []pdu.Code{pdu.ErrPMID, pdu.ErrName, pdu.ErrBadDerive}, set.Code, "%s", id)
 			return 0, false
 		}
-		return set.Values[0].Type.Float64(set.Values[0].Bits), true
+		v := set.Values[0]
+		if v.Type == pdu.TypeUnknown { // in situ: of 32 bits
+			v.Type = pdu.TypeU32
+		}
+		return v.Type.Float64(v.Bits), true
 	}
 	has := func(id pdu.PMID) {
 		t.Helper()
@@ -173,6 +180,36 @@ func TestOperandsThatGoAndComeBack(t *testing.T) {
 	}
 	require.NotEqual(t, killed, pid("hanging-agent"))
 
+	// A window and a latch have a state to lose.
+	number := func(name string) float64 {
+		t.Helper()
+		v, _ := fetch(must(conn.LookupNames(t.Context(), []string{name}))(t)[0].PMID)
+		return v
+	}
+	states := []string{"derived.window.static", "derived.window.dynamic", "derived.held"}
+	store := func(name, value string) {
+		t.Helper()
+		_, problem, exit := p.Run(t, "pmstore", name, value)
+		require.Zero(t, exit, problem)
+	}
+	store("sample.long.write_me", "30")
+	await.Until(t, "the latch is set", func() bool { return number("derived.held") == 1 })
+	store("sample.long.write_me", "6")
+	await.Until(t, "the windows have some values", func() bool {
+		return min(number("derived.window.static"), number("derived.window.dynamic")) > 5
+	})
+	before, _, _ := p.Run(t, "pminfo", "-dm", "derived")
+	had := make([]float64, len(states))
+	for i, name := range states {
+		had[i] = number(name)
+	}
+	lookUpAll := func() {
+		t.Helper()
+		reloads := number("derived.control.reload")
+		store("derived.control.reload", "1")
+		await.Until(t, "all is looked up", func() bool { return number("derived.control.reload") > reloads })
+	}
+
 	// It is killed for good. There can be two: a signal that reaches pmcd while it starts an agent makes it start another.
 	require.NoError(t, os.Remove(agent))
 	for _, process := range p.Processes() {
@@ -180,28 +217,46 @@ func TestOperandsThatGoAndComeBack(t *testing.T) {
 			require.NoError(t, syscall.Kill(process.Pid, syscall.SIGKILL))
 		}
 	}
-	shows(`"steps"\] value "unbound"\n(.*\n)*.*"value"\] value "unbound"`, "pminfo", "-f",
-		"derived.control.definition.state", "derived.value")
-	listed, _, _ := p.Run(t, "pminfo", "derived")
-	assert.NotContains(t, listed, "derived.value")
-	assert.NotContains(t, listed, "derived.steps")
-	assert.Contains(t, listed, "derived.other")
-	now, _, _ := p.Run(t, "pminfo", "-dm", "derived.value", "derived.steps")
+	shows(fmt.Sprintf("^hanging.value %d ", int(pdu.ErrNoAgent)), "pmprobe", "hanging.value")
+	lookUpAll()
+	shows(fmt.Sprintf("^derived.value %d ", int(pdu.ErrNoAgent)), "pmprobe", "derived.value")
+	shows(`"steps"\] value "bound"\n(.*\n)*.*"value"\] value "bound"`, "pminfo", "-f", "derived.control.definition.state")
+	now, _, _ := p.Run(t, "pminfo", "-dm", "derived")
 	assert.Equal(t, before, now, "a pmlogger that records it goes on")
-	probed, _, _ := p.Run(t, "pmprobe", "derived.value")
-	assert.Contains(t, probed, "derived.value "+fmt.Sprint(int(pdu.ErrAgain))+" ")
 	has(other)
 
 	// It is installed again.
 	copySelf(t, work, filepath.Base(agent))
 	require.NoError(t, p.Signal(syscall.SIGHUP))
 	shows(`^derived.value 1 42\n$`, "pmprobe", "-v", "derived.value")
-	shows(`derived.value\n`, "pminfo", "derived")
+	lookUpAll()
+	for i, name := range states {
+		await.Until(t, name+" has a value", func() bool { return number(name) > 0 })
+		assert.GreaterOrEqual(t, number(name), had[i], name)
+	}
 	for range 10 {
 		has(steps)
 	}
-	now, _, _ = p.Run(t, "pminfo", "-dm", "derived.value", "derived.steps")
+	now, _, _ = p.Run(t, "pminfo", "-dm", "derived")
 	assert.Equal(t, before, now)
+
+	// It is removed.
+	control := filepath.Join(p.Dir, "pmcd.conf")
+	text := must(os.ReadFile(control))(t)
+	require.Contains(t, string(text), "\nhanging ")
+	require.NoError(t, os.WriteFile(control, regexp.MustCompile(`(?m)^hanging .*\n`).ReplaceAll(text, nil), 0o644))
+	require.NoError(t, p.Signal(syscall.SIGHUP))
+	shows(`"steps"\] value "unbound"\n(.*\n)*.*"value"\] value "unbound"`, "pminfo", "-f",
+		"derived.control.definition.state", "derived.value")
+	listed, _, _ := p.Run(t, "pminfo", "derived")
+	assert.NotContains(t, listed, "derived.value")
+	assert.NotContains(t, listed, "derived.steps")
+	assert.Contains(t, listed, "derived.other")
+	now, _, _ = p.Run(t, "pminfo", "-dm", "derived.value", "derived.steps")
+	assert.Equal(t, described, now, "a pmlogger that records it goes on")
+	probed, _, _ := p.Run(t, "pmprobe", "derived.value")
+	assert.Contains(t, probed, "derived.value "+fmt.Sprint(int(pdu.ErrAgain))+" ")
+	has(other)
 	assert.Equal(t, daemon, pid("pmdaderived"), "we have run all the time")
 }
 

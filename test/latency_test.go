@@ -31,17 +31,28 @@ const slowest = 50 * time.Millisecond
 // variable names exists.
 const hangVariable = "PMDADERIVED_TEST_HANG"
 
-// hanging is an agent with two metrics: one that does not change, and the number of its fetches.
+// hanging is an agent with three metrics: one that does not change, the number of its fetches, and one with a dynamic
+// name that does not change.
 type hanging struct {
+	*pmda.Namespace
 	file  string
 	count uint64
+}
+
+func newHanging(file string) *hanging {
+	names, err := pmda.NewNamespace("hanging.dynamic",
+		[]pmda.Entry{{Name: "hanging.dynamic.value", PMID: pdu.NewPMID(400, 0, 2)}})
+	if err != nil {
+		panic(err)
+	}
+	return &hanging{Namespace: names, file: file}
 }
 
 const hangTime = 4 * time.Second
 
 func (h *hanging) Desc(_ pmda.Client, id pdu.PMID) (pdu.Desc, error) {
 	switch {
-	case id.Cluster() != 0 || id.Item() > 1:
+	case id.Cluster() != 0 || id.Item() > 2:
 		return pdu.Desc{}, pdu.ErrPMID
 	case id.Item() == 1:
 		return pdu.Desc{PMID: id, Type: pdu.TypeU64, InDom: pdu.NoInDom, Sem: pdu.SemCounter}, nil

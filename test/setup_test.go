@@ -31,7 +31,7 @@ const domain = 510
 // all tests.
 func TestMain(m *testing.M) {
 	if file := os.Getenv(hangVariable); file != "" {
-		runAgent(&hanging{file: file})
+		runAgent(newHanging(file))
 		return
 	}
 	if file := os.Getenv(hugeVariable); file != "" {
@@ -156,7 +156,7 @@ func (p *piped) ask(m pdu.Message) (pdu.Message, error) {
 func hangingAgent(program string) pmcdtest.Agent {
 	return pmcdtest.Agent{
 		Name: "hanging", Domain: 400, Command: []string{program},
-		PMNS: "hanging {\n\tvalue 400:0:0\n\tcount 400:0:1\n}\n",
+		PMNS: "hanging {\n\tvalue 400:0:0\n\tcount 400:0:1\n\tdynamic 400:*:*\n}\n",
 	}
 }
 

@@ -19,18 +19,24 @@ type Catalog struct {
 type catalogEntry struct {
 	desc      pdu.Desc
 	code      pdu.Code // < 0: there is no descriptor, because of this error
-	retryCode pdu.Code // < 0: desc is from an earlier lookup, because the last one got this error
+	retryCode pdu.Code // < 0: desc is from an earlier lookup, because the last one got this refusal
 }
 
 // refusal returns the error of the last lookup if it does not say whether the metric exists, such as
 // PM_ERR_PERMISSION. It returns 0 if the lookup said that the metric exists, that it does not, or that its agent
-// does not.
+// is away: pmcd announces when the agent comes back.
 func (o catalogEntry) refusal() pdu.Code {
 	switch o.code {
 	case 0, pdu.ErrName, pdu.ErrNonLeaf, pdu.ErrPMID, pdu.ErrNoAgent, pdu.ErrPMDAFenced:
 		return o.retryCode
 	}
 	return o.code
+}
+
+// unanswered reports whether the agent could not answer the last lookup, or was away. That says nothing about a metric
+// that existed before.
+func (o catalogEntry) unanswered() bool {
+	return o.code == pdu.ErrAgain || o.code == pdu.ErrNoAgent || o.code == pdu.ErrPMDAFenced
 }
 
 // Desc implements [derived.Catalog]. It returns PM_ERR_NAME for a name that was not looked up.
@@ -95,8 +101,37 @@ func (c *Catalog) refusedNames() []string {
 	return refused
 }
 
+// distinguishAway replaces PM_ERR_NAME in found by PM_ERR_NOAGENT for names of c whose agent is away. pmcd forwards
+// lookups of dynamic names to their agent. Only the answer for one name alone says that the agent is away, so it asks
+// for one lost name of each agent. c may be nil.
+func (c *Catalog) distinguishAway(ctx context.Context, source MetadataSource, found *Catalog) error {
+	if c == nil {
+		return nil
+	}
+	lost := make(map[int][]string) // by domain
+	for name, o := range found.entries {
+		if known, had := c.entries[name]; had && known.code >= 0 && o.code == pdu.ErrName {
+			domain := known.desc.PMID.Domain()
+			lost[domain] = append(lost[domain], name)
+		}
+	}
+	for _, names := range lost {
+		alone, err := source.LookupNames(ctx, names[:1])
+		if err != nil {
+			return err
+		}
+		if alone[0].Code != pdu.ErrNoAgent {
+			continue
+		}
+		for _, name := range names {
+			found.entries[name] = catalogEntry{code: pdu.ErrNoAgent}
+		}
+	}
+	return nil
+}
+
 // merge returns a catalog of names with the entries of found, and those of c where found has none; c may be nil. A
-// descriptor of c also stays where found has PM_ERR_AGAIN: the agent only says that it cannot answer now.
+// descriptor of c also stays where the agent could not answer or was away.
 func (c *Catalog) merge(found *Catalog, names []string) *Catalog {
 	if c == nil {
 		return found
@@ -106,8 +141,8 @@ func (c *Catalog) merge(found *Catalog, names []string) *Catalog {
 		known, had := c.entries[name]
 		now, has := found.entries[name]
 		switch {
-		case had && known.code >= 0 && now.code == pdu.ErrAgain:
-			both.entries[name] = catalogEntry{desc: known.desc, retryCode: now.code}
+		case had && known.code >= 0 && now.unanswered():
+			both.entries[name] = catalogEntry{desc: known.desc, retryCode: now.refusal()}
 		case has:
 			both.entries[name] = now
 		case had:

@@ -1,6 +1,7 @@
 package operand
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -579,6 +580,107 @@ func TestDescriptorsAreLookedUpByTurns(t *testing.T) {
 	c.Update(func() { c.Metrics = nil })
 	assert.Zero(t, turns())
 	assert.Len(t, d.Catalog.Descs(), len(names))
+}
+
+// away is a pmcd whose agent of domain 61 answers with a code, or is away with one.
+type away struct {
+	MetadataSource
+	code    pdu.Code // 0: it is there
+	dynamic bool     // pmcd asks the agent for its names, too
+	asked   int      // lookups of names
+}
+
+func (a *away) LookupNames(ctx context.Context, names []string) ([]pmapi.NameResult, error) {
+	a.asked++
+	found, err := a.MetadataSource.LookupNames(ctx, names)
+	for i := range found {
+		if a.dynamic && a.code < 0 && found[i].PMID.Domain() == 61 {
+			found[i] = pmapi.NameResult{PMID: pdu.NoPMID, Code: pdu.ErrName}
+			if len(names) == 1 || a.code != pdu.ErrNoAgent { // of several names pmcd does not tell this one
+				found[i].Code = a.code
+			}
+		}
+	}
+	return found, err
+}
+
+func (a *away) Descs(ctx context.Context, ids []pdu.PMID) ([]pmapi.DescResult, error) {
+	found, err := a.MetadataSource.Descs(ctx, ids)
+	for i := range found {
+		if a.code < 0 && ids[i].Domain() == 61 {
+			found[i] = pmapi.DescResult{Desc: pdu.Desc{PMID: ids[i]}, Code: a.code}
+		}
+	}
+	return found, err
+}
+
+// Operands whose agent is away keep their descriptors, until the agent is back and says something else. Those that were
+// not known before do not exist, and are looked up with each lookup.
+func TestAgentThatIsAway(t *testing.T) {
+	for _, row := range []struct {
+		name    string
+		code    pdu.Code
+		dynamic bool
+		stay    bool
+		refused int // operands that are looked up separately
+	}{
+		{"static names", pdu.ErrNoAgent, false, true, 0},
+		{"dynamic names", pdu.ErrNoAgent, true, true, 0},
+		{"fenced", pdu.ErrPMDAFenced, false, true, 0},
+		{"fenced, with dynamic names", pdu.ErrPMDAFenced, true, true, 0},
+		{"not ready", pdu.ErrAgain, false, true, 10},
+		{"not ready, with dynamic names", pdu.ErrAgain, true, true, 10},
+		{"metrics that have gone", pdu.ErrPMID, false, false, 0},
+		{"names that have gone", pdu.ErrName, true, false, 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			metrics, names := metricsOf(2, 10)
+			c := newCounted(t, metrics...)
+			source, d := &away{MetadataSource: c.conn, dynamic: row.dynamic}, &MetadataCache{}
+			look := func(code pdu.Code, afresh bool) {
+				t.Helper()
+				source.code, source.asked = code, 0
+				require.NoError(t, d.LookUp(t.Context(), source, slices.Values(names), afresh))
+				assert.LessOrEqual(t, source.asked, 2)
+			}
+			look(0, true)
+			before := d.Catalog
+			require.Len(t, before.Descs(), 20)
+
+			look(row.code, true)
+			n, _, _ := d.Refused()
+			assert.Equal(t, row.refused, n)
+			d.Doubt(map[pdu.PMID]struct{}{metrics[13].Desc.PMID: {}, metrics[14].Desc.PMID: {}}, time.Now())
+			_, err := d.LookUpRefused(t.Context(), source, slices.Values(names))
+			require.NoError(t, err)
+			if row.stay {
+				assert.Equal(t, before.Descs(), d.Catalog.Descs())
+			} else {
+				assert.Len(t, d.Catalog.Descs(), 10)
+			}
+			look(0, true)
+			if row.refused > 0 {
+				_, err := d.LookUpRefused(t.Context(), source, slices.Values(names))
+				require.NoError(t, err)
+			}
+			assert.True(t, d.Catalog.Equal(before), "the agent is back")
+
+			look(pdu.ErrNoAgent, true)
+			c.Update(func() { c.Metrics[13].Desc.Type, c.Metrics[14].Name = pdu.TypeDouble, "another.name" })
+			look(0, true)
+			desc, err := d.Catalog.Desc(names[13])
+			require.NoError(t, err)
+			assert.Equal(t, pdu.TypeDouble, desc.Type)
+			_, err = d.Catalog.Desc(names[14])
+			require.ErrorIs(t, err, pdu.ErrName)
+
+			d = &MetadataCache{}
+			look(pdu.ErrNoAgent, true)
+			assert.Len(t, d.Catalog.Descs(), 10, "the others were never known")
+			look(0, false)
+			assert.Len(t, d.Catalog.Descs(), 19)
+		})
+	}
 }
 
 // A descriptor that is in doubt is looked up with the refused names, less and less often while it does not change.

@@ -16,7 +16,8 @@ import (
 //
 //	state of a name    is looked up
 //	unknown            at once
-//	known              when everything is looked up afresh; its descriptor alone also by turns with all others
+//	known              when everything is looked up afresh; its descriptor alone also by turns with all others. It stays
+//	                   known while its agent is away: then the windows of its definitions keep their values
 //	doubted            with the refused ones: its values do not fit its descriptor
 //	does not exist     with each lookup, since it may appear
 //	refused            separately, with longer and longer gaps: the error (PM_ERR_AGAIN, PM_ERR_PERMISSION, ...) says
@@ -45,6 +46,9 @@ func (c *MetadataCache) LookUp(ctx context.Context, source MetadataSource, used 
 	}
 	names := distinct(used)
 	found, err := LookUp(ctx, source, known.namesToLookUp(names, afresh))
+	if err == nil {
+		err = known.distinguishAway(ctx, source, found)
+	}
 	if err != nil {
 		return err
 	}
@@ -119,6 +123,9 @@ func (c *MetadataCache) LookUpRefused(
 	names := slices.AppendSeq(slices.Clone(c.refused), maps.Keys(c.doubted))
 	slices.Sort(names)
 	found, err := lookUpRefused(ctx, source, names)
+	if err == nil {
+		err = c.Catalog.distinguishAway(ctx, source, found)
+	}
 	if err != nil {
 		return false, err
 	}
