@@ -237,8 +237,7 @@ func TestConfControlGroups(t *testing.T) {
 
 // The ten processes have the commands of this moment; the instances of proc keep the name that proc saw first.
 func TestConfTopNames(t *testing.T) {
-	p, _ := startWithConf(t)
-	switchOn(t, p)
+	// The process is there before proc: one that proc sees before its exec is done keeps the name of its parent.
 	cmd := exec.Command("sh", "-c", "read line; exec nice -n -10 yes") // an ordinary user has it without -10
 	to := must(cmd.StdinPipe())(t)
 	require.NoError(t, cmd.Start())
@@ -246,6 +245,8 @@ func TestConfTopNames(t *testing.T) {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
+	p, _ := startWithConf(t)
+	switchOn(t, p)
 	has := func(metric, instance string) bool {
 		out, _, _ := p.Run(t, "pminfo", "-f", metric)
 		return strings.Contains(out, ` or "`+instance+`"] value `)
