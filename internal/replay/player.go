@@ -420,7 +420,6 @@ func (p *Player) tickWindows(ctx context.Context, t *sessionState, at time.Time)
 	if len(windows) == 0 {
 		return nil
 	}
-	p.source.values = t.values
 	return t.Tick(ctx, at, begin, windows...)
 }
 

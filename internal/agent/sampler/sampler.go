@@ -303,7 +303,7 @@ func (s *Sampler) addSamples(now time.Time) bool {
 		if series[n].Constant() {
 			sample = operand.Empty(t.tickTime, s.options.Names)
 		}
-		early := t.isEarly(sample)
+		early := sample == nil || sample.Taken.Before(t.tickTime.Add(-maxEarly))
 		resting := false
 		if early { // others need not wait for a slow agent
 			_, resting = s.options.Upstream.State(series[n], now)

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"pmdaderived/internal/freshness"
-	"pmdaderived/internal/operand"
 )
 
 // maxEarly is how long before a tick its sample may be taken. It exceeds freshness.Lead, so that a sample that was made
@@ -60,11 +59,6 @@ func (t *ticker) windowsAt(at time.Time) []int {
 // sinceMultiple returns the time since the last multiple of the interval.
 func (t *ticker) sinceMultiple(now time.Time) time.Duration {
 	return time.Duration(now.UnixNano() % int64(t.interval))
-}
-
-// isEarly reports whether a sample is too old for the last tick. Nil is.
-func (t *ticker) isEarly(s *operand.Sample) bool {
-	return s == nil || s.Taken.Before(t.tickTime.Add(-maxEarly))
 }
 
 // deadline returns the latest time at which a sample for the last tick may be taken.
