@@ -260,6 +260,17 @@ func TestPlainText(t *testing.T) {
 	assert.Equal(t, []string{"512000000", "0.1"}, []string{plainText(v, 0), plainText(v, 1)})
 }
 
+// A column has six digits of a number, but the seconds of a time.
+func TestCellText(t *testing.T) {
+	for x, want := range map[float64]string{
+		0: "0", 1795985559.592351: "1795985560", -5242880.25: "-5242880", 999999.5: "1000000", 123456.75: "123457", 2.0 / 3: "0.666667",
+		9e15: "9000000000000000", 1e16: "1e+16", 1.5e-7: "1.5e-07", math.Inf(1): "inf",
+	} {
+		assert.Equal(t, want, cellText(&derived.Vector{Type: pdu.TypeDouble, Bits: []uint64{math.Float64bits(x)}}, 0))
+	}
+	assert.Equal(t, "1795985536", cellText(&derived.Vector{Type: pdu.TypeFloat, Bits: []uint64{uint64(math.Float32bits(1795985559))}}, 0))
+}
+
 func TestValueText(t *testing.T) {
 	float := func(x float64) *derived.Vector {
 		return &derived.Vector{Type: pdu.TypeDouble, Bits: []uint64{math.Float64bits(x)}}

@@ -49,12 +49,17 @@ func formatNumber(x float64, digits int) string {
 	return strings.ToLower(strings.TrimPrefix(strconv.FormatFloat(x, 'g', digits, 64), "+"))
 }
 
-// cellText returns a value for a column. Numbers of type FLOAT and DOUBLE have six digits.
+// cellText returns a value for a column. Numbers of type FLOAT and DOUBLE have six digits, or all before the point: the
+// seconds of now() are the tenth.
 func cellText(v *derived.Vector, i int) string {
-	if v.Type == pdu.TypeFloat || v.Type == pdu.TypeDouble {
-		return formatNumber(v.Type.Float64(v.Bits[i]), 6)
+	if v.Type != pdu.TypeFloat && v.Type != pdu.TypeDouble {
+		return valueText(v, i)
 	}
-	return valueText(v, i)
+	x := v.Type.Float64(v.Bits[i])
+	if whole := math.Round(x); math.Abs(whole) >= 1e6 && math.Abs(whole) < 1e16 {
+		return formatNumber(whole, 16)
+	}
+	return formatNumber(x, 6)
 }
 
 // plainText returns a value for programs: a number with all its digits, a string without quotes.
