@@ -122,7 +122,8 @@ func NewNameTable(names map[pdu.Inst]string, selectors map[string]pdu.Inst) *Nam
 // Finite reports whether a number of a type, as in Vector.Bits, is neither infinite nor NaN.
 func Finite(t pdu.Type, bits uint64) bool { return column.Finite(t, bits) }
 
-// FormatNumber returns a number of type t as text, with the fewest digits that distinguish it.
+// FormatNumber returns a number of type t as text, with the fewest digits that distinguish it, and with an exponent where
+// C's %.16g has one.
 func FormatNumber(t pdu.Type, v uint64) string { return column.FormatNumber(t, v) }
 
 // Factor converts values to another scale of the same dimension: see [units.Factor].

@@ -47,7 +47,8 @@ func exponentOf(t pdu.Type) uint64 {
 	return 0
 }
 
-// FormatNumber returns a number of type t as text, with the fewest digits that distinguish it.
+// FormatNumber returns a number of type t as text, with the fewest digits that distinguish it, and with an exponent where
+// C's %.16g has one.
 func FormatNumber(t pdu.Type, v uint64) string {
 	switch t {
 	case pdu.Type32:
@@ -55,9 +56,16 @@ func FormatNumber(t pdu.Type, v uint64) string {
 	case pdu.Type64:
 		return strconv.FormatInt(int64(v), 10)
 	case pdu.TypeFloat:
-		return strconv.FormatFloat(float64(ToFloat(v)), 'g', -1, 32)
+		return formatFloat(float64(ToFloat(v)), 32)
 	case pdu.TypeDouble:
-		return strconv.FormatFloat(math.Float64frombits(v), 'g', -1, 64)
+		return formatFloat(math.Float64frombits(v), 64)
 	}
 	return strconv.FormatUint(v, 10)
+}
+
+func formatFloat(x float64, bits int) string {
+	if size := math.Abs(x); size >= 1e16 || size < 1e-4 && size > 0 {
+		return strconv.FormatFloat(x, 'g', -1, bits)
+	}
+	return strconv.FormatFloat(x, 'f', -1, bits)
 }

@@ -64,23 +64,13 @@ func cellText(v *derived.Vector, i int) string {
 
 // plainText returns a value for programs: a number with all its digits, a string without quotes.
 func plainText(v *derived.Vector, i int) string {
-	switch v.Type {
-	case pdu.TypeFloat:
-		return allDigits(v.Type.Float64(v.Bits[i]), 32)
-	case pdu.TypeDouble:
-		return allDigits(v.Type.Float64(v.Bits[i]), 64)
-	case pdu.TypeString:
+	switch {
+	case v.Type == pdu.TypeString:
 		return string(v.Blobs[i])
+	case v.Type.Numeric():
+		return derived.FormatNumber(v.Type, v.Bits[i])
 	}
 	return valueText(v, i)
-}
-
-// allDigits formats a number with all its digits, and with an exponent where C's %.16g has one.
-func allDigits(x float64, bits int) string {
-	if size := math.Abs(x); size >= 1e16 || size < 1e-4 && size > 0 {
-		return strconv.FormatFloat(x, 'g', -1, bits)
-	}
-	return strconv.FormatFloat(x, 'f', -1, bits)
 }
 
 // jsonValue returns a number, or a string for an infinite value or NaN, which JSON does not have.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"pmdaderived/derived"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 )
@@ -179,7 +180,7 @@ func decimal(v *big.Rat) string {
 		return v.Num().String()
 	}
 	f, _ := v.Float64()
-	return strconv.FormatFloat(f, 'g', -1, 64)
+	return derived.FormatNumber(pdu.TypeDouble, math.Float64bits(f))
 }
 
 // text returns the value of an item in a sample, for messages.

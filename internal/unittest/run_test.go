@@ -544,6 +544,11 @@ func TestFails(t *testing.T) {
     0s  sd        _         2
     0s  md        1         _
 `},
+		{"large numbers have no exponent", "x = 1024.0 * ncpu", "given ncpu 2000000 1\n expect x 2048000100.5 1024", `18:9: expect x
+        expected      got
+    0s  2048000100.5  2048000000
+    1 more as expected
+`},
 		{"missing value", "x = total[sdb]", "given total[sda] 1\n expect x[sdb] 1", `18:9: expect x[sdb]
         instance  expected  got
     0s  sdb       1         _
