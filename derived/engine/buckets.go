@@ -34,8 +34,8 @@ type histogram struct {
 // same numbers differ by less if the order is another. Source: smallDeltaTolerance of Prometheus.
 const rounding = 1e-12
 
-// noHistogram says why no group has a value.
-const noHistogram = "in each group a bucket is missing, a count falls, or nothing was counted"
+// noHistogram says why a histogram has no value.
+const noHistogram = "a bucket is missing, a count falls, or nothing was counted"
 
 // buckets computes opBuckets, also for groups. A group whose buckets are not complete and plausible has no value.
 func (e *Evaluation) buckets(s *step, c *cell) {
@@ -88,7 +88,7 @@ func (e *Evaluation) buckets(s *step, c *cell) {
 	if c.v.Bits = out; s.set && len(out) > 0 {
 		c.v.Insts = m.collectedSet()
 	} else if s.set {
-		c.v.Why = noHistogram
+		c.v.Why = "in each group " + noHistogram
 	}
 }
 

@@ -143,6 +143,8 @@ func (s *step) whyEmpty() string {
 		return noPartner
 	case opGroup, opSpread:
 		return "no instance has a key"
+	case opBuckets:
+		return noHistogram
 	}
 	return ""
 }

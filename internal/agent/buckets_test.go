@@ -74,15 +74,16 @@ func TestBucketsWhoseLabelsAreRefused(t *testing.T) {
 	assert.Empty(t, h.problemOf("p"))
 }
 
-// Groups of buckets with a key, but without a value, have another reason than instances without a key.
-func TestWhyGroupsOfBucketsHaveNoValues(t *testing.T) {
+// Histograms without a value say why. Groups of buckets with a key have another reason than instances without one.
+func TestWhyHistogramsHaveNoValues(t *testing.T) {
 	u := newCollector(t)
 	u.bounded(t, 4, "8", "+Inf")
 	h := start(t, u, conf("a = share_bucket(0 * up.bin, 6) by (label(kind))",
 		"b = share_bucket(50 - abs(up.bin), 6) by (label(kind))",
 		"c = nth_percentile_bucket(matchinst(/one/, abs(up.bin)), 50) by (label(kind))",
-		"d = share_bucket(abs(up.bin), 6) by (/nosuch/)")).bound()
-	for _, name := range []string{"a", "b", "c", "d"} {
+		"d = share_bucket(abs(up.bin), 6) by (/nosuch/)", "e = share_bucket(0 * up.bin, 6)",
+		"f = nth_percentile_bucket(matchinst(/nosuch/, abs(up.bin)), 50)")).bound()
+	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
 		id := h.id("derived." + name)
 		await.Until(t, name+" is computed", func() bool {
 			set := h.fetch(id)[0]
@@ -90,8 +91,9 @@ func TestWhyGroupsOfBucketsHaveNoValues(t *testing.T) {
 			return set.Code == 0
 		})
 	}
-	const why = "in each group a bucket is missing, a count falls, or nothing was counted"
-	assert.Equal(t, []string{why, why, why, "no instance has a key"}, h.problems())
+	const single = "a bucket is missing, a count falls, or nothing was counted"
+	const why = "in each group " + single
+	assert.Equal(t, []string{why, why, why, "no instance has a key", single, "the pattern matches no instance"}, h.problems())
 }
 
 // A pmcd without labels lacks nothing if the names have the bounds.
