@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -147,6 +148,51 @@ func TestIncreaseOfResults(t *testing.T) {
 		m := NewSet(Language{}, []*Definition{parsed(t, "it", text)}, derivedtest.NewHostCatalog(t), "derived").Metrics()[0]
 		require.NotNil(t, m.Err, text)
 		assert.Equal(t, want, m.Err.Rule, text)
+	}
+}
+
+// What a KEY or a guard forbids inside a function is accepted where the message advises to write it.
+func TestAdviceForKeys(t *testing.T) {
+	keys := []string{
+		"held = latch(kernel.all.load > 8, kernel.all.load < 4)", "clock = kernel.all.load < (now() > 5)",
+		`long = max_sample(kernel.all.load, "1min") > 4`, "seen = max_sample(kernel.all.load) > 4",
+		`recent = max_sample(kernel.all.load, "10s") > 4`,
+	}
+	const inside, outside = "or of what it selects: write the function inside", "or of what it selects: write now() outside"
+	for _, row := range []struct{ refused, says, advised string }{
+		{`max_sample(matchinst(/1/, kernel.all.load, held), "1min")`, inside, `matchinst(/1/, max_sample(kernel.all.load, "1min"), held)`},
+		{`max_sample(sum(kernel.all.load) by (a=held), "1min")`, inside, `sum(max_sample(kernel.all.load, "1min")) by (a=held)`},
+		{`max_sample(latch(kernel.all.load > 8, hinv.ncpu), "1min")`, inside, `latch(max_sample(kernel.all.load, "1min") > 8, hinv.ncpu)`},
+		{"rate(matchinst(/1/, kernel.all.load, clock))", outside, "matchinst(/1/, rate(kernel.all.load), clock)"},
+		{"delta(sum(kernel.all.load) by (a=clock))", outside, "sum(delta(kernel.all.load)) by (a=clock)"},
+		{"delta(now() > 5 ? hinv.ncpu : novalue())", outside, "now() > 5 ? delta(hinv.ncpu) : novalue()"},
+		{
+			`max_sample(delta(matchinst(/1/, kernel.all.load, clock)), "1min")`, outside,
+			`max_sample(matchinst(/1/, delta(kernel.all.load), clock), "1min")`,
+		},
+		{"rate(matchinst(/1/, kernel.all.load, held))", "or of what it selects: write it inside", "matchinst(/1/, rate(kernel.all.load), held)"},
+		{
+			`max_sample(sum(kernel.all.load) by (a=long), "1min")`, "Function over time of another one",
+			`sum(max_sample(kernel.all.load, "1min")) by (a=long)`,
+		},
+		{
+			"latch(matchinst(/1/, kernel.all.load, seen), hinv.ncpu)", "Function over time without a window in latch()",
+			"latch(matchinst(/1/, kernel.all.load, recent), hinv.ncpu)",
+		},
+	} {
+		var defs []*Definition
+		for _, line := range append(slices.Clone(keys), "refused = "+row.refused, "advised = "+row.advised) {
+			name, text, _ := strings.Cut(line, " = ")
+			defs = append(defs, parsed(t, name, text))
+		}
+		set := NewSet(Language{}, defs, derivedtest.NewHostCatalog(t), "derived")
+		for _, m := range set.Metrics() {
+			if m.Name != "refused" {
+				assert.Nil(t, m.Err, "%s = %s", m.Name, row.advised)
+			} else if assert.NotNil(t, m.Err, row.refused) {
+				assert.Contains(t, m.Err.Error(), row.says, row.refused)
+			}
+		}
 	}
 }
 

@@ -234,7 +234,7 @@ var ruleTexts = [...]struct{ reason, example string }{
 		`max_sample(disk.dev.total, "1min")`,
 	},
 	// A function over time cannot contain another one. Use one function with a longer interval. If only a KEY of
-	// `matchinst()` is one, write `matchinst()` outside:
+	// `matchinst()` or `by` is one, write `matchinst()` or the aggregate outside:
 	//
 	//	semantics.hour = max_sample(kernel.all.load, "1 hour", "1min")
 	//	semantics.long = avg_sample(kernel.all.load, "1min") > 4
@@ -243,11 +243,13 @@ var ruleTexts = [...]struct{ reason, example string }{
 		"Function over time of another one",
 		`max_sample(avg_sample(kernel.all.load, "1min"), "1 hour")`,
 	},
-	// A latch has a state already. It can contain functions over time:
+	// A latch has a state already. It can contain functions over time. If it is only a KEY, write the function inside
+	// `matchinst()` or the aggregate:
 	//
 	//	semantics.busy = latch(min_sample(kernel.all.load, "1min") > 8, max_sample(kernel.all.load, "1min") < 4)
+	//	semantics.held = matchinst(/1/, max_sample(kernel.all.load, "1min"), semantics.busy)
 	RuleLatchInWindow: {
-		"latch() in a function over time: write the function inside latch()",
+		"Function over time of a latch, or of what it selects: write the function inside",
 		`max_sample(latch(kernel.all.load > 8, kernel.all.load < 4), "1min")`,
 	},
 	// Without a window the function covers the time since a client's last fetch, but all clients get the same state.
@@ -268,10 +270,11 @@ var ruleTexts = [...]struct{ reason, example string }{
 		"Change of a function over time, or of what it selects: write it inside",
 		`rate(avg_sample(kernel.all.load, "1min"))`,
 	},
-	// The change of `now()` is the time between two samples, by which `rate()` divides already. Write `now()` outside:
+	// The change of `now()` is the time between two samples, by which `rate()` divides already. If `now()` is only in a
+	// guard or a KEY, write the change inside:
 	//
 	//	semantics.late = now() > 1800000000 ? delta(disk.dev.total) : novalue()
-	RuleClockChange: {"Change of now(): write now() outside", "delta(now())"},
+	RuleClockChange: {"Change of now(), or of what it selects: write now() outside", "delta(now())"},
 	// Other values go down without a reset.
 	RuleIncreaseOperand: {"Operand is not a counter metric", "increase(kernel.all.load)"},
 	// Only instances of a metric are born. Take the increase of each metric, also in `matchinst()` or with `[NAME]`:
