@@ -55,18 +55,20 @@ func TestRefusedName(t *testing.T) {
 // An agent that cannot be asked for its names again costs nothing: the known ones stay.
 func TestNameThatIsNotToldAgain(t *testing.T) {
 	t.Parallel()
-	u := newCollector(t)
-	h := start(t, u, conf("b = up.count")).bound()
-	id := h.id("derived.b")
-	h.value(id)
-	u.refuse("up.count", pdu.ErrAgain)
-	u.Announce(pdu.ChangeAddAgent)
-	await.Until(t, "the look-up", func() bool {
-		h.fetch(id)
-		return h.logged("operands are refused, trying again") != nil
-	})
-	assert.Len(t, h.value(id), 1)
-	assert.Equal(t, []string{""}, h.problems())
+	for _, code := range []pdu.Code{pdu.ErrAgain, pdu.ErrPermission, pdu.ErrTimeout} {
+		u := newCollector(t)
+		h := start(t, u, conf("b = up.count")).bound()
+		id := h.id("derived.b")
+		h.value(id)
+		u.refuse("up.count", code)
+		u.Announce(pdu.ChangeAddAgent)
+		await.Until(t, "the look-up", func() bool {
+			h.fetch(id)
+			return h.logged("operands are refused, trying again") != nil
+		})
+		assert.Len(t, h.value(id), 1)
+		assert.Equal(t, []string{""}, h.problems(), "%s", code.Name())
+	}
 }
 
 // A domain whose agent refuses it costs the definitions that need it, and these say why.

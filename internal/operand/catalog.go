@@ -26,17 +26,16 @@ type catalogEntry struct {
 // PM_ERR_PERMISSION. It returns 0 if the lookup said that the metric exists, that it does not, or that its agent
 // is away: pmcd announces when the agent comes back.
 func (o catalogEntry) refusal() pdu.Code {
-	switch o.code {
-	case 0, pdu.ErrName, pdu.ErrNonLeaf, pdu.ErrPMID, pdu.ErrNoAgent, pdu.ErrPMDAFenced:
+	if o.answered() || o.code == pdu.ErrNoAgent || o.code == pdu.ErrPMDAFenced {
 		return o.retryCode
 	}
 	return o.code
 }
 
-// unanswered reports whether the agent could not answer the last lookup, or was away. That says nothing about a metric
-// that existed before.
-func (o catalogEntry) unanswered() bool {
-	return o.code == pdu.ErrAgain || o.code == pdu.ErrNoAgent || o.code == pdu.ErrPMDAFenced
+// answered reports whether the last lookup said that the metric exists, or that it does not. Any other error says nothing
+// about a metric that existed before.
+func (o catalogEntry) answered() bool {
+	return o.code >= 0 || o.code == pdu.ErrName || o.code == pdu.ErrNonLeaf || o.code == pdu.ErrPMID
 }
 
 // Desc implements [derived.Catalog]. It returns PM_ERR_NAME for a name that was not looked up.
@@ -131,7 +130,7 @@ func (c *Catalog) distinguishAway(ctx context.Context, source MetadataSource, fo
 }
 
 // merge returns a catalog of names with the entries of found, and those of c where found has none; c may be nil. A
-// descriptor of c also stays where the agent could not answer or was away.
+// descriptor of c also stays where the lookup does not say whether the metric exists.
 func (c *Catalog) merge(found *Catalog, names []string) *Catalog {
 	if c == nil {
 		return found
@@ -141,7 +140,7 @@ func (c *Catalog) merge(found *Catalog, names []string) *Catalog {
 		known, had := c.entries[name]
 		now, has := found.entries[name]
 		switch {
-		case had && known.code >= 0 && now.unanswered():
+		case had && known.code >= 0 && !now.answered():
 			both.entries[name] = catalogEntry{desc: known.desc, retryCode: now.refusal()}
 		case has:
 			both.entries[name] = now

@@ -614,8 +614,8 @@ func (a *away) Descs(ctx context.Context, ids []pdu.PMID) ([]pmapi.DescResult, e
 	return found, err
 }
 
-// Operands whose agent is away keep their descriptors, until the agent is back and says something else. Those that were
-// not known before do not exist, and are looked up with each lookup.
+// Operands whose agent is away or refuses keep their descriptors, until the agent is back and says something else. Those
+// that were not known before do not exist, and are looked up with each lookup.
 func TestAgentThatIsAway(t *testing.T) {
 	for _, row := range []struct {
 		name    string
@@ -630,6 +630,10 @@ func TestAgentThatIsAway(t *testing.T) {
 		{"fenced, with dynamic names", pdu.ErrPMDAFenced, true, true, 0},
 		{"not ready", pdu.ErrAgain, false, true, 10},
 		{"not ready, with dynamic names", pdu.ErrAgain, true, true, 10},
+		{"refused", pdu.ErrPermission, false, true, 10},
+		{"refused, with dynamic names", pdu.ErrPermission, true, true, 10},
+		{"too late", pdu.ErrTimeout, false, true, 10},
+		{"lost", pdu.ErrIPC, true, true, 10},
 		{"metrics that have gone", pdu.ErrPMID, false, false, 0},
 		{"names that have gone", pdu.ErrName, true, false, 0},
 	} {

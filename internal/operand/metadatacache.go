@@ -17,11 +17,11 @@ import (
 //	state of a name    is looked up
 //	unknown            at once
 //	known              when everything is looked up afresh; its descriptor alone also by turns with all others. It stays
-//	                   known while its agent is away: then the windows of its definitions keep their values
+//	                   known while its agent is away or refuses it: the windows of its definitions keep their values
 //	doubted            with the refused ones: its values do not fit its descriptor
 //	does not exist     with each lookup, since it may appear
 //	refused            separately, with longer and longer gaps: the error (PM_ERR_AGAIN, PM_ERR_PERMISSION, ...) says
-//	                   nothing about the metric
+//	                   nothing about the metric, which stays known if it was
 type MetadataCache struct {
 	Catalog *Catalog    // nil: nothing has been looked up yet
 	Queue   LookupQueue // instance domains to look up
