@@ -77,10 +77,9 @@ const (
 //
 //nolint:gochecknoglobals // a table
 var ruleTexts = [...]struct{ reason, example string }{
-	// No metric of the collector and no definition has this name. `pminfo` lists all metrics. If the metric comes and
-	// goes with its agent, do nothing: the definition is served while the metric exists. If only some hosts have it,
-	// use [defined()](language.md#metrics-that-some-hosts-lack). If the name is a definition, that definition has a
-	// syntax error, or `masked by <place>` follows: a [mask](configuration.md#mask-shipped-definitions) removes it.
+	// No metric of the collector and no definition has this name. If the metric comes and goes with its agent, do
+	// nothing. If only some hosts have it, use [defined()](language.md#metrics-that-some-hosts-lack). A definition of this
+	// name has a syntax error, or `masked by <place>` follows: a [mask](configuration.md#mask-shipped-definitions) removes it.
 	RuleUnknownOperand: {"Unknown operand metric", "kernel.all.laod"},
 	// The metric exists, but its agent does not answer, or this host does not support it. The reason is in
 	// parentheses. The agent tries again when agents start or stop.
@@ -243,8 +242,8 @@ var ruleTexts = [...]struct{ reason, example string }{
 		"Function over time of another one",
 		`max_sample(avg_sample(kernel.all.load, "1min"), "1 hour")`,
 	},
-	// A latch has a state already. It can contain functions over time. If it is only a KEY, write the function inside
-	// `matchinst()` or the aggregate:
+	// A latch can contain functions over time. If it is only a KEY, write the function inside `matchinst()` or the
+	// aggregate:
 	//
 	//	semantics.busy = latch(min_sample(kernel.all.load, "1min") > 8, max_sample(kernel.all.load, "1min") < 4)
 	//	semantics.held = matchinst(/1/, max_sample(kernel.all.load, "1min"), semantics.busy)
