@@ -3,6 +3,7 @@
 package test
 
 import (
+	"bufio"
 	"context"
 	"encoding/csv"
 	"fmt"
@@ -221,15 +222,16 @@ func agree(t *testing.T, table string, step int, got map[string]float64) {
 	}
 }
 
-// agreeLive does so if the agent has all of the last five ticks. It reports whether it has.
-func agreeLive(t *testing.T, got map[string]float64) bool {
+// agreeLive does so if the agent has all of the last five ticks. It reports whether it has. The names of instances were
+// asked for by a time after step 0.
+func agreeLive(t *testing.T, got map[string]float64, by time.Duration) bool {
 	t.Helper()
 	step := int(got["w.step"])
 	if got["w.ticks"] != 5 || got["w.step"]-got["w.first"] != 4 {
 		return false
 	}
 	values := scriptedValues + liveValues
-	if step < 5 || step > 9 { // else a name may be that of another step
+	if by < 5500*time.Millisecond || step > 9 { // else a name may be that of another step
 		values += exchangedValues
 	}
 	for line := range strings.Lines(values) {
@@ -412,10 +414,18 @@ func scriptedLive(t *testing.T, dir, program string) {
 	begin := time.Now().Truncate(time.Second).Add(2 * time.Second)
 	require.NoError(t, os.Rename(writeFile(t, dir, "next", strconv.FormatInt(begin.UnixNano(), 10)), start))
 
-	printed := make(chan string, 1)
+	eval := p.Command(t.Context(), program, "eval", "-c", conf, "-t", "250ms", "-s", "48", "-o", "csv", "w")
+	lines := bufio.NewScanner(must(eval.StdoutPipe())(t))
+	require.NoError(t, eval.Start())
+	var printed strings.Builder
+	var times []time.Duration // of its lines
+	ended := make(chan struct{})
 	go func() {
-		out, _, _ := p.Run(t, program, "eval", "-c", conf, "-t", "250ms", "-s", "48", "-o", "csv", "w")
-		printed <- out
+		defer close(ended)
+		for lines.Scan() {
+			printed.WriteString(lines.Text() + "\n")
+			times = append(times, time.Since(begin))
+		}
 	}()
 	conn, names, compared := dial(t, p), dial(t, p), 0
 	metrics := lookUpDefinitions(t, conn, scriptedDefinitions+exchangedDefinitions+liveDefinitions)
@@ -427,15 +437,19 @@ func scriptedLive(t *testing.T, dir, program string) {
 				metrics[set.PMID].add(t, names, got, v.Inst, v.Bits)
 			}
 		}
-		if agreeLive(t, got) {
+		if agreeLive(t, got, time.Since(begin)) {
 			compared++
 		}
 		return got["w.step"] == scriptSteps-1
 	})
 	assert.Positive(t, compared, "served")
 	compared = 0
-	for _, got := range evaluated(t, <-printed) {
-		if agreeLive(t, got) {
+	<-ended
+	require.NoError(t, lines.Err())
+	_ = eval.Wait()
+	require.Equal(t, 1, eval.ProcessState.ExitCode(), "w.refused never has a value")
+	for i, got := range evaluated(t, printed.String()) {
+		if agreeLive(t, got, times[i+1]) {
 			compared++
 		}
 	}
