@@ -66,3 +66,13 @@ func TestProcessName(t *testing.T) {
 		return ok && stat.name == "a) S 1 (b"
 	})
 }
+
+func TestLastCommand(t *testing.T) {
+	p := &PMCD{}
+	assert.Empty(t, p.lastCommand())
+	p.Run(t, "echo", "before")
+	p.Run(t, "sh", "-c", "echo one; echo two >&2; exit 3")
+	assert.Equal(t, "---- last command ----\nsh -c echo one; echo two >&2; exit 3: exit status 3\ntwo\none\n", p.lastCommand())
+	p.Run(t, "seq", "100")
+	assert.Regexp(t, `\n18\n19\n\.\.\.\n$`, p.lastCommand())
+}

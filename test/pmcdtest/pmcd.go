@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -34,11 +35,12 @@ type PMCD struct {
 	conf     pcpConf
 	own      owner
 	watchdog *watchdog
-	daemon   *daemon // nil before the first start and after end
+	daemon   *daemon                // nil before the first start and after end
+	ran      atomic.Pointer[string] // the last command of Run, with what it printed
 }
 
-// Start runs a private pmcd until the test ends and returns when it serves clients. When the test
-// has failed, the logs of pmcd and its agents are added to the test's output.
+// Start runs a private pmcd until the test ends and returns when it serves clients. When the test has failed, the last
+// command of [PMCD.Run] and the logs of pmcd and its agents are added to the test's output.
 func Start(tb testing.TB, cfg Config) *PMCD {
 	tb.Helper()
 	p, err := Launch(cfg)
@@ -51,7 +53,7 @@ func Start(tb testing.TB, cfg Config) *PMCD {
 			tb.Errorf("private pmcd: %v", err)
 		}
 		if tb.Failed() {
-			tb.Logf("%s", p.Log())
+			tb.Logf("%s%s", p.lastCommand(), p.Log())
 		}
 		if err := p.Remove(); err != nil {
 			tb.Errorf("private pmcd: %v", err)

@@ -82,9 +82,25 @@ func (p *PMCD) Run(tb testing.TB, args ...string) (stdout, stderr string, exit i
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
+	ran := fmt.Sprintf("%s: %v\n%s%s", strings.Join(args, " "), cmd.ProcessState, errs.Bytes(), out.Bytes())
+	p.ran.Store(&ran)
 	var status *exec.ExitError
 	if err != nil && (!errors.As(err, &status) || !status.Exited()) {
 		tb.Fatalf("%s: %v\n%s%s", strings.Join(args, " "), err, out.Bytes(), errs.Bytes())
 	}
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// lastCommand returns the beginning of what the last command of Run printed. It is for the log of a test that fails.
+func (p *PMCD) lastCommand() string {
+	ran := p.ran.Load()
+	if ran == nil {
+		return ""
+	}
+	const most = 20
+	lines := strings.Split(strings.TrimRight(*ran, "\n"), "\n")
+	if len(lines) > most {
+		lines = append(lines[:most], "...")
+	}
+	return "---- last command ----\n" + strings.Join(lines, "\n") + "\n"
 }
