@@ -144,11 +144,11 @@ func TestListOfGroupsThatIsTooLong(t *testing.T) {
 	}
 	change(keys...)
 	client := dial(t, p)
-	id := must(client.LookupNames(t.Context(), []string{"derived.g"}))(t)[0].PMID
+	var id pdu.PMID
 	var values []pdu.Value
 	await.Until(t, "the groups are as they should be", func() bool {
-		res := must(client.Fetch(t.Context(), []pdu.PMID{id}))(t)
-		values = res.Sets[0].Values
+		id = must(client.LookupNames(t.Context(), []string{"derived.g"}))(t)[0].PMID // it may not be bound yet
+		values = must(client.Fetch(t.Context(), []pdu.PMID{id}))(t).Sets[0].Values
 		return len(values) == len(keys)
 	})
 	d := must(client.Descs(t.Context(), []pdu.PMID{id}))(t)[0].Desc.InDom
