@@ -3,15 +3,19 @@
 package test
 
 import (
+	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"pmdaderived/internal/await"
 )
@@ -35,12 +39,11 @@ func TestInstallRecord(t *testing.T) {
 		return
 	}
 	m := newMachine(t)
-	logger := filepath.Join(filepath.Dir(m.rc), "pmlogger")
-	t.Cleanup(func() { m.run(logger, "stop") })
+	t.Cleanup(m.stopLogger)
 	settings := must(pcpVariable("PCP_SYSCONFIG_DIR"))(t)
 	m.write(filepath.Join(settings, "pmlogger"), "PMLOGGER_INTERVAL=1\n") // for a minute
 	m.startPMCD()
-	m.done(logger, "restart") // it runs before the agent is there
+	m.restartLogger() // it runs before the agent is there
 
 	m.makeInstall()
 	m.done(filepath.Join(m.pmda, "Install"))
@@ -55,7 +58,7 @@ func TestInstallRecord(t *testing.T) {
 
 	variables := "export PCP_PYTHON_PROG=/usr/bin/python3\n" // a machine may have another one that knows no PCP
 	for _, match := range append(define, record...) {
-		line := strings.ReplaceAll(comment.ReplaceAllString(match[1], ""), "systemctl restart pmlogger", logger+" restart")
+		line := strings.TrimSpace(comment.ReplaceAllString(match[1], ""))
 		if strings.HasPrefix(line, "archive=") {
 			variables += line + "\n"
 			continue
@@ -64,11 +67,16 @@ func TestInstallRecord(t *testing.T) {
 			var out string
 			defer func() {
 				if t.Failed() {
-					t.Log(out)
+					logs, _ := m.run("sh", "-c", "tail -n 30 "+m.logs+"/pmlogger/*.log "+m.logs+"/pmlogger/*/*.log; pminfo -f derived.site pmcd.pmlogger")
+					t.Log(out, logs)
 				}
 			}()
 			value := regexp.MustCompile(`(?m) [0-9]+(\.[0-9]\S*)?$`) // pmie rounds
-			if strings.HasPrefix(line, "echo 'site") {               // pmlogger is not to be restarted before that is served
+			switch {
+			case line == "systemctl restart pmlogger":
+				m.restartLogger()
+				return
+			case strings.HasPrefix(line, "echo 'site"): // pmlogger is not to be restarted before that is served
 				m.done("sh", "-c", variables+line)
 				line = "pminfo -f derived.site.mem.free"
 			}
@@ -97,6 +105,31 @@ func TestInstallRecord(t *testing.T) {
 	assert.NotContains(t, m.read("/etc/pcp/pmdaderived/site.conf~"), "site.more")
 }
 
+// restartLogger restarts the machine's own pmlogger as systemd does, which waits until the old one has ended. PCP's
+// script does not wait: beside a pmlogger that still runs it starts none, and succeeds.
+func (m *machine) restartLogger() {
+	m.t.Helper()
+	m.stopLogger()
+	m.done(m.loggerScript(), "start")
+}
+
+// loggerScript returns the path of PCP's script for pmlogger.
+func (m *machine) loggerScript() string { return filepath.Join(filepath.Dir(m.rc), "pmlogger") }
+
+// stopLogger ends the machine's own pmlogger, if one runs, and waits until it has ended. Before that, pmlogger fetches
+// from pmcd once more, and a busy pmcd answers late.
+func (m *machine) stopLogger() {
+	m.t.Helper()
+	running, err := os.Readlink(filepath.Join(must(pcpVariable("PCP_TMP_DIR"))(m.t), "pmlogger", "primary"))
+	if errors.Is(err, os.ErrNotExist) {
+		return
+	}
+	require.NoError(m.t, err)
+	pid := must(strconv.Atoi(filepath.Base(running)))(m.t)
+	m.done(m.loggerScript(), "stop")
+	await.Until(m.t, "pmlogger has ended", func() bool { return errors.Is(unix.Kill(pid, 0), unix.ESRCH) })
+}
+
 // startKeyServer runs a server for pmseries where that looks for one. Only the copy of the machine has none there.
 func startKeyServer(t *testing.T, program string) {
 	t.Helper()
@@ -108,5 +141,12 @@ func startKeyServer(t *testing.T, program string) {
 	t.Cleanup(func() {
 		assert.NoError(t, server.Process.Kill())
 		_ = server.Wait() // killed
+	})
+	await.Until(t, "the server accepts connections", func() bool { // pmseries --load without one is no failure
+		conn, err := net.Dial("tcp", "127.0.0.1:6379")
+		if err == nil {
+			err = conn.Close()
+		}
+		return err == nil
 	})
 }
