@@ -40,7 +40,7 @@ func TestDomainChange(t *testing.T) {
 			out, _, _ := p.Run(t, "pmprobe", "derived.site.bins", "derived.site.ten")
 			return out == "derived.site.bins 9\nderived.site.ten 1\n"
 		})
-		printed(t, p, "pmlogger", "-c", logged, "-T", "1s", "-l", filepath.Join(work, archive+".log"),
+		printed(t, p, "pmlogger", "-c", logged, "-s", "5", "-l", filepath.Join(work, archive+".log"),
 			filepath.Join(work, archive))
 		return p
 	}
