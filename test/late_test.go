@@ -231,8 +231,9 @@ func TestOperandsThatGoAndComeBack(t *testing.T) {
 	shows(`^derived.value 1 42\n$`, "pmprobe", "-v", "derived.value")
 	lookUpAll()
 	for i, name := range states {
-		await.Until(t, name+" has a value", func() bool { return number(name) > 0 })
-		assert.GreaterOrEqual(t, number(name), had[i], name)
+		var value float64
+		await.Until(t, name+" has a value", func() bool { value = number(name); return value > 0 })
+		assert.GreaterOrEqual(t, value, had[i], name)
 	}
 	for range 10 {
 		has(steps)
