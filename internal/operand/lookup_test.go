@@ -398,6 +398,12 @@ func TestFailingDomains(t *testing.T) {
 	_, ok := names.Table(bad).Select("x7")
 	assert.True(t, ok, "what was known still is")
 
+	in.Code = pdu.ErrNoAgent
+	clear(waiting)
+	look()
+	require.ErrorIs(t, names.Err(bad), pdu.ErrNoAgent)
+	assert.Empty(t, waitingOnly(waiting), "pmcd announces when it is back")
+
 	in.Code = 0
 	in.Instances = append(in.Instances, in.Instances[0])
 	look()
@@ -458,6 +464,26 @@ func TestLookupQueue(t *testing.T) {
 	assert.Equal(t, []pdu.InDom{churning}, w.TakeReady(now, []pdu.InDom{churning, slow}))
 	w.Add(churning)
 	assert.Equal(t, []pdu.InDom{churning, slow}, w.TakeDue(now.Add(2*time.Second), needed))
+}
+
+// A domain whose agent is away or fenced is not looked up before pmcd announces something or it is sampled, and then
+// at once: also if pmcd has given the agent up in a long lookup.
+func TestDomainWhoseAgentIsAway(t *testing.T) {
+	for _, away := range []pdu.Code{pdu.ErrNoAgent, pdu.ErrPMDAFenced} {
+		d, now, q, needed := pdu.NewInDom(1, 1), time.Now(), make(LookupQueue), make(InDomNeeds)
+		needed.Add(d)
+		q.RecordLookup(d, now, 5*time.Second, pdu.ErrIPC)
+		now = now.Add(firstGap)
+		require.Equal(t, []pdu.InDom{d}, q.TakeDue(now, needed))
+		for range 10 {
+			q.RecordLookup(d, now, 0, away)
+			assert.Empty(t, q.TakeDue(now.Add(time.Hour), needed))
+			assert.Equal(t, []pdu.InDom{d}, q.TakeReady(now, []pdu.InDom{d}))
+		}
+		now = now.Add(2 * refreshLimit)
+		q.AddOld(now, map[pdu.InDom]time.Time{d: now})
+		assert.Equal(t, []pdu.InDom{d}, q.TakeDue(now, needed))
+	}
 }
 
 // refreshGap is the time between two searches, which package reload makes.

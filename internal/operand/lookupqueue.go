@@ -111,13 +111,21 @@ func (q LookupQueue) TakeReady(now time.Time, domains []pdu.InDom) (ready []pdu.
 }
 
 // RecordLookup sets when a domain may be looked up again, after a lookup that ended now. After an error the domain
-// is queued again.
+// is queued again, unless its agent is away or fenced. It is looked up when pmcd announces that the agent is back, or as
+// an old one when it is sampled again.
 func (q LookupQueue) RecordLookup(d pdu.InDom, now time.Time, took time.Duration, err error) {
 	if q[d] == nil {
 		q[d] = &queuedDomain{}
 	}
-	q[d].recordAnswer(now, took, pdu.CodeOf(err))
-	q[d].asked, q[d].took, q[d].queued = now, took, q[d].queued || err != nil
+	code := pdu.CodeOf(err)
+	switch code {
+	case pdu.ErrNoAgent, pdu.ErrPMDAFenced:
+		code = 0
+	case pdu.ErrIPC:
+		took = 0 // pmcd has mostly given the agent up, and waits for it no more
+	}
+	q[d].recordAnswer(now, took, code)
+	q[d].asked, q[d].took, q[d].queued = now, took, q[d].queued || code < 0
 }
 
 // AddOld queues some of the domains whose last lookup is refreshAge ago, the oldest first, so that many domains are
