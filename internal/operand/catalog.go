@@ -19,24 +19,28 @@ type Catalog struct {
 type catalogEntry struct {
 	desc      pdu.Desc
 	code      pdu.Code // < 0: there is no descriptor, because of this error
-	retryCode pdu.Code // < 0: desc is from an earlier lookup, because the last one got this refusal
+	retryCode pdu.Code // < 0: desc is from an earlier lookup, because the last one got this error
 }
 
 // refusal returns the error of the last lookup if it does not say whether the metric exists, such as
 // PM_ERR_PERMISSION. It returns 0 if the lookup said that the metric exists, that it does not, or that its agent
-// is away: pmcd announces when the agent comes back.
+// is away, in which case pmcd announces when the agent comes back, or fenced.
 func (o catalogEntry) refusal() pdu.Code {
-	if o.answered() || o.code == pdu.ErrNoAgent || o.code == pdu.ErrPMDAFenced {
-		return o.retryCode
+	if last := o.last(); !o.answered() && last != pdu.ErrNoAgent && last != pdu.ErrPMDAFenced {
+		return last
 	}
-	return o.code
+	return 0
 }
 
 // answered reports whether the last lookup said that the metric exists, or that it does not. Any other error says nothing
 // about a metric that existed before.
 func (o catalogEntry) answered() bool {
-	return o.code >= 0 || o.code == pdu.ErrName || o.code == pdu.ErrNonLeaf || o.code == pdu.ErrPMID
+	last := o.last()
+	return last >= 0 || last == pdu.ErrName || last == pdu.ErrNonLeaf || last == pdu.ErrPMID
 }
+
+// last returns the error of the last lookup, 0 or more if there was none.
+func (o catalogEntry) last() pdu.Code { return min(o.code, o.retryCode) }
 
 // Desc implements [derived.Catalog]. It returns PM_ERR_NAME for a name that was not looked up.
 func (c *Catalog) Desc(name string) (pdu.Desc, error) {
@@ -100,9 +104,9 @@ func (c *Catalog) refusedNames() []string {
 	return refused
 }
 
-// distinguishAway replaces PM_ERR_NAME in found by PM_ERR_NOAGENT for names of c whose agent is away. pmcd forwards
-// lookups of dynamic names to their agent. Only the answer for one name alone says that the agent is away, so it asks
-// for one lost name of each agent. c may be nil.
+// distinguishAway replaces PM_ERR_NAME in found for names of c whose agent is away, by PM_ERR_NOAGENT or another error that
+// does not say whether they exist. pmcd forwards lookups of dynamic names to their agent. Only the answer for one name
+// alone says that the agent is away, so it asks for one lost name of each agent. c may be nil.
 func (c *Catalog) distinguishAway(ctx context.Context, source MetadataSource, found *Catalog) error {
 	if c == nil {
 		return nil
@@ -119,11 +123,15 @@ func (c *Catalog) distinguishAway(ctx context.Context, source MetadataSource, fo
 		if err != nil {
 			return err
 		}
-		if alone[0].Code != pdu.ErrNoAgent {
+		now := catalogEntry{code: alone[0].Code}
+		switch {
+		case now.code >= 0: // the agent has come back between the two lookups
+			now.code = pdu.ErrAgain
+		case now.answered():
 			continue
 		}
 		for _, name := range names {
-			found.entries[name] = catalogEntry{code: pdu.ErrNoAgent}
+			found.entries[name] = now
 		}
 	}
 	return nil
@@ -141,7 +149,7 @@ func (c *Catalog) merge(found *Catalog, names []string) *Catalog {
 		now, has := found.entries[name]
 		switch {
 		case had && known.code >= 0 && !now.answered():
-			both.entries[name] = catalogEntry{desc: known.desc, retryCode: now.refusal()}
+			both.entries[name] = catalogEntry{desc: known.desc, retryCode: now.code}
 		case has:
 			both.entries[name] = now
 		case had:

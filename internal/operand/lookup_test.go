@@ -575,17 +575,17 @@ func TestInstanceWithAnotherNameOrLabel(t *testing.T) {
 	}
 }
 
-// All descriptors are looked up by turns, a few at a time. One that has changed is in the catalog then, and the error of
-// a lookup changes nothing.
+// All descriptors are looked up by turns, a few at a time, also those of an agent that was fenced. One that has changed
+// is in the catalog then, and the error of a lookup changes nothing.
 func TestDescriptorsAreLookedUpByTurns(t *testing.T) {
 	metrics, names := metricsOf(5, 20)
 	c := newCounted(t, metrics...)
-	d := &MetadataCache{}
-	require.NoError(t, d.LookUp(t.Context(), c.conn, slices.Values(names), true))
+	source, d := &away{MetadataSource: c.conn}, &MetadataCache{}
+	require.NoError(t, d.LookUp(t.Context(), source, slices.Values(names), true))
 	turns := func() (changes int) {
 		for range 2 * len(names) / oldMost {
 			before := d.Catalog
-			changed, err := d.LookUpOld(t.Context(), c.conn)
+			changed, err := d.LookUpOld(t.Context(), source)
 			require.NoError(t, err)
 			assert.Equal(t, changed, d.Catalog != before)
 			if changed {
@@ -603,6 +603,11 @@ func TestDescriptorsAreLookedUpByTurns(t *testing.T) {
 	desc, err := d.Catalog.Desc(names[70])
 	require.NoError(t, err)
 	assert.Equal(t, units, desc.Units)
+	source.code = pdu.ErrPMDAFenced
+	require.NoError(t, d.LookUp(t.Context(), source, slices.Values(names), true))
+	source.code = 0 // pmcd does not announce the end of a fence
+	c.Update(func() { c.Metrics[25].Desc.Units = units })
+	assert.Equal(t, 1, turns())
 	c.Update(func() { c.Metrics = nil })
 	assert.Zero(t, turns())
 	assert.Len(t, d.Catalog.Descs(), len(names))
@@ -613,6 +618,7 @@ type away struct {
 	MetadataSource
 	code    pdu.Code // 0: it is there
 	dynamic bool     // pmcd asks the agent for its names, too
+	back    bool     // it comes back after the next lookup of names
 	asked   int      // lookups of names
 }
 
@@ -626,6 +632,9 @@ func (a *away) LookupNames(ctx context.Context, names []string) ([]pmapi.NameRes
 				found[i].Code = a.code
 			}
 		}
+	}
+	if a.back {
+		a.code, a.back = 0, false
 	}
 	return found, err
 }
@@ -660,6 +669,7 @@ func TestAgentThatIsAway(t *testing.T) {
 		{"refused, with dynamic names", pdu.ErrPermission, true, true, 10},
 		{"too late", pdu.ErrTimeout, false, true, 10},
 		{"lost", pdu.ErrIPC, true, true, 10},
+		{"back before it is asked for alone", pdu.ErrNoAgent, true, true, 10},
 		{"metrics that have gone", pdu.ErrPMID, false, false, 0},
 		{"names that have gone", pdu.ErrName, true, false, 0},
 	} {
@@ -677,7 +687,9 @@ func TestAgentThatIsAway(t *testing.T) {
 			before := d.Catalog
 			require.Len(t, before.Descs(), 20)
 
+			source.back = row.code == pdu.ErrNoAgent && row.refused > 0
 			look(row.code, true)
+			assert.False(t, d.Catalog.Equal(before), "the agent has gone")
 			n, _, _ := d.Refused()
 			assert.Equal(t, row.refused, n)
 			d.Doubt(map[pdu.PMID]struct{}{metrics[13].Desc.PMID: {}, metrics[14].Desc.PMID: {}}, time.Now())

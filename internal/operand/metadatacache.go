@@ -97,7 +97,7 @@ func (c *MetadataCache) LookUpOld(ctx context.Context, source MetadataSource) (c
 	var names []string
 	var ids []pdu.PMID
 	for _, name := range c.old[:n] {
-		if o, known := c.Catalog.entries[name]; known && o.code >= 0 && o.retryCode >= 0 {
+		if o, known := c.Catalog.entries[name]; known && o.code >= 0 && o.refusal() >= 0 {
 			names, ids = append(names, name), append(ids, o.desc.PMID)
 		}
 	}
