@@ -48,6 +48,7 @@ const (
 	ErrNoContainer  Code = -12399
 	ErrBadStore     Code = -12400
 	ErrLogOverlap   Code = -12401
+	ErrLogHost      Code = -12402
 	ErrBadDerive    Code = -12409
 	ErrNoLabels     Code = -12410
 	ErrPMDAFenced   Code = -12411
@@ -210,7 +211,7 @@ var codes = map[Code]struct{ name, text string }{ //nolint:gochecknoglobals // a
 	ErrNoContainer:  {"PM_ERR_NOCONTAINER", "Container not found"},
 	ErrBadStore:     {"PM_ERR_BADSTORE", "Bad input to pmstore"},
 	ErrLogOverlap:   {"PM_ERR_LOGOVERLAP", "Archives overlap in time"},
-	-12402:          {"PM_ERR_LOGHOST", "Archives differ by host"},
+	ErrLogHost:      {"PM_ERR_LOGHOST", "Archives differ by host"},
 	-12404:          {"PM_ERR_LOGCHANGETYPE", "The type of a metric has changed in an archive"},
 	-12405:          {"PM_ERR_LOGCHANGESEM", "The semantics of a metric has changed in an archive"},
 	-12406:          {"PM_ERR_LOGCHANGEINDOM", "The instance domain of a metric has changed in an archive"},

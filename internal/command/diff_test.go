@@ -207,8 +207,8 @@ func TestDiffOfGroups(t *testing.T) {
 	assert.NotContains(t, out, absent)
 }
 
-// Two archives in a folder are read as one, if they are of one host: values end at the mark between them, and so does
-// what an alarm lasts.
+// Two archives of one host in a folder are read as one: values end at the mark between them, and so does
+// what an alarm lasts. Archives of several hosts are refused by all sub-commands.
 func TestDiffOverTwoArchives(t *testing.T) {
 	s := newSite(t)
 	dir := t.TempDir()
@@ -233,9 +233,17 @@ func TestDiffOverTwoArchives(t *testing.T) {
 	assert.Equal(t, "long  1 for 4m in 2 times -> 1 for 2m in 2 times, first 2026-11-24 02:04:00 1 ->\n      0\n", out)
 	record("other", "web2", night.Add(2*time.Hour))
 	out, errs, exit := s.run(args...)
-	assert.Equal(t, commandline.ExitFailure, exit)
-	assert.Equal(t, "long  1 for 6m in 3 times -> 1 for 3m in 3 times, first 2026-11-24 02:04:00 1 ->\n      0\n", out)
-	assert.Equal(t, "pmdaderived diff: the archives are of several hosts: web1, web2\n", errs)
+	assert.Equal(t, commandline.ExitUsage, exit, "they cannot be compared")
+	assert.Empty(t, out)
+	refused := ": archive " + dir + "/two is of host web1, but archive " + dir + "/other of host web2: " +
+		"Archives differ by host. Name archives of one host\n"
+	assert.Equal(t, "pmdaderived diff"+refused, errs)
+	for _, args := range [][]string{{"eval", "-a", dir + "/other", "-a", dir + "/two", "site.queue"}, {"replay", "-a", dir, dir + "/new", "long"}} {
+		out, errs, exit := s.run(args...)
+		assert.Equal(t, commandline.ExitFailure, exit)
+		assert.Empty(t, out)
+		assert.Equal(t, "pmdaderived "+args[0]+refused, errs)
+	}
 }
 
 // The sessions of docs/diff.md print exactly what follows. Blocks that are no sessions are files, named at the end of

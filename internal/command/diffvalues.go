@@ -57,14 +57,6 @@ type comparedClass struct {
 // compareValues computes the affected definitions of both sides over the archive, side by side, and compares each
 // sample. It reads the archive twice: first to find which operands are recorded together.
 func (d *differences) compareValues(ctx context.Context) error {
-	hosts := map[string]bool{}
-	for _, label := range d.collector.Archive.LogLabels() {
-		hosts[label.Host] = true
-	}
-	if len(hosts) > 1 { // they are read as one
-		names := slices.Sorted(maps.Keys(hosts))
-		d.complain(fmt.Errorf("the archives are of several hosts: %s", strings.Join(names, ", ")))
-	}
 	if len(d.affected) == 0 {
 		return nil
 	}

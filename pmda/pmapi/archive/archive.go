@@ -22,8 +22,8 @@ type DamageError = logfile.DamageError
 
 // Open opens the archives that paths name, as the option -a of PCP's tools does. A path is the base name of an archive,
 // one of its files, compressed or not, or a folder, all of whose archives are opened. It may be a list of these with
-// commas, and may have the wildcards of glob(7). The order does not matter. The archives must not overlap in time: then
-// the error wraps [pdu.ErrLogOverlap].
+// commas, and may have the wildcards of glob(7). The order does not matter. If the archives are of several hosts, the
+// error wraps [pdu.ErrLogHost]; if they overlap in time, [pdu.ErrLogOverlap].
 //
 // If the metadata has different descriptors for one metric, the first one is used, and [Archive.Damage] reports the
 // others.

@@ -1,6 +1,7 @@
 package archive_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -463,4 +464,8 @@ func TestOpenErrors(t *testing.T) {
 	_, err := archive.Open(base + "," + other)
 	require.ErrorIs(t, err, pdu.ErrLogOverlap)
 	assert.True(t, errors.Is(err, pdu.ErrLogOverlap))
+	sun := bytes.ReplaceAll(join(label(0), sample(20, 1, 0)), []byte("moon"), []byte("sun\x00"))
+	other = write(t, bytes.ReplaceAll(byHand(), []byte("moon"), []byte("sun\x00")), sun)
+	_, err = archive.Open(base + "," + other)
+	require.ErrorIs(t, err, pdu.ErrLogHost)
 }

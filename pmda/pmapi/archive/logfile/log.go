@@ -60,7 +60,13 @@ func Open(paths []string, metadata func(r *Fields, version int) (wrong string)) 
 	}
 	slices.SortStableFunc(l.parts, func(p, q *part) int { return p.Start.Compare(q.Start) })
 	for i, p := range l.parts[1:] {
-		if before := l.parts[i]; before.end.After(p.Start) {
+		before := l.parts[i]
+		if before.Host != p.Host {
+			l.Close()
+			return nil, fmt.Errorf("archive %s is of host %s, but archive %s of host %s: %w. Name archives of one host",
+				before.Path, before.Host, p.Path, p.Host, pdu.ErrLogHost)
+		}
+		if before.end.After(p.Start) {
 			l.Close()
 			return nil, fmt.Errorf("archive %s ends at %s, but archive %s starts at %s: %w",
 				before.Path, TimeText(before.end), p.Path, TimeText(p.Start), pdu.ErrLogOverlap)
