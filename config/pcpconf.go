@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -71,14 +73,38 @@ func ReadPCPConf(getenv func(string) string) (PCPConf, error) {
 //
 // Source: pmcd(1).
 func (c PCPConf) NotReady(domain int) bool {
+	return slices.ContainsFunc(c.PMCDLines(), func(words []string) bool { // NAME DOMAIN pipe binary [notready] COMMAND
+		return len(words) > 4 && words[1] == strconv.Itoa(domain) && strings.EqualFold(words[2], "pipe") &&
+			strings.EqualFold(words[4], "notready")
+	})
+}
+
+// pmcdWord matches a comment, or a word: in quotes, or up to a blank or a comment. Quotes inside a word belong to it.
+var pmcdWord = regexp.MustCompile(`#.*|"((?:\\"|[^"])*)"|(?:\\["#]|[^\s#])+`)
+
+// PMCDLines returns the words of each line of pmcd.conf that has any, as pmcd reads them. It returns none if the file
+// cannot be read: a host without pmcd has none.
+//
+// Source: pmcd(1). It was observed that \ stays before anything but " and #, and separates words at the end of a line.
+func (c PCPConf) PMCDLines() (lines [][]string) {
 	text, _ := ReadFile(c.PMCDConf)
-	for line := range strings.Lines(string(text)) {
-		words := strings.Fields(line) // NAME DOMAIN pipe binary [notready] COMMAND
-		if len(words) > 4 && words[1] == strconv.Itoa(domain) && words[2] == "pipe" && words[4] == "notready" {
-			return true
+	for line := range strings.Lines(strings.ReplaceAll(string(text), "\\\n", " ")) {
+		var words []string
+		for _, match := range pmcdWord.FindAllStringSubmatch(line, -1) {
+			word := match[0]
+			if word[0] == '#' {
+				break
+			}
+			if word[0] == '"' {
+				word = match[1]
+			}
+			words = append(words, strings.NewReplacer(`\"`, `"`, `\#`, `#`).Replace(word))
+		}
+		if words != nil {
+			lines = append(lines, words)
 		}
 	}
-	return false
+	return lines
 }
 
 // readPCPConfFile reads the lines PCP_…=VALUE of a file; path "" means /etc/pcp.conf. Quotes around a value are

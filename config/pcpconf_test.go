@@ -89,15 +89,38 @@ func TestNotReady(t *testing.T) {
 	inTree(t, map[string]string{"pmcd.conf": `# derived 7 pipe binary notready /x
 derived	510	pipe	binary 		/opt/pmdaderived -d 510
 late	511	pipe	binary notready	/opt/late
+"quoted" "507" "pipe" "binary" "NotReady" "/opt/quoted"
 other 509 pipe binary /opt/other notready
 sock 508 socket inet 4321 notready
 `})
 	conf := PCPConf{PMCDConf: "pmcd.conf"}
 	assert.True(t, conf.NotReady(511))
+	assert.True(t, conf.NotReady(507))
 	for _, domain := range []int{7, 508, 509, 510, 512} {
 		assert.False(t, conf.NotReady(domain), "%d", domain)
 	}
 	assert.False(t, PCPConf{PMCDConf: "nothing"}.NotReady(511))
+}
+
+// These are the words that pmcd of PCP 6.0.3 passes to its agents.
+func TestPMCDLines(t *testing.T) {
+	for _, row := range []struct {
+		name, line string
+		want       [][]string
+	}{
+		{"nothing", " \n#a b\n\t# c\n", nil},
+		{"several lines", "a b\n\nc\td", [][]string{{"a", "b"}, {"c", "d"}}},
+		{"quotes", `"/opt/a b" "c\d" "e\"f" ""`, [][]string{{"/opt/a b", `c\d`, `e"f`, ""}}},
+		{"quotes inside a word", `i"j k"l g\"h "o"p`, [][]string{{`i"j`, `k"l`, `g"h`, "o", "p"}}},
+		{"backslashes", `a\b z\\ x\ y`, [][]string{{`a\b`, `z\\`, `x\`, "y"}}},
+		{"comments", `m\#n "x#y" p#q r`, [][]string{{"m#n", "x#y", "p"}}},
+		{"continued", "one \\\n two fi\\\nve # x \\\ny\nz", [][]string{{"one", "two", "fi", "ve"}, {"z"}}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			inTree(t, map[string]string{"pmcd.conf": row.line})
+			assert.Equal(t, row.want, PCPConf{PMCDConf: "pmcd.conf"}.PMCDLines())
+		})
+	}
 }
 
 // No call waits for a file that is not regular.

@@ -203,6 +203,9 @@ func TestPathsOfAgent(t *testing.T) {
 		assert.Equal(t, "site.a\n    value 1", value())
 		assert.Equal(t, "site.a\n    value 2", value("-c", other))
 	}
+	writeFile(t, filepath.Join(s.dir, "pmcd.conf"), `derived 510 pipe binary "/opt/pmdaderived" "-c" "`+other+"\"\n")
+	assert.Equal(t, "site.a\n    value 2", value(), "quoted words")
+	writeFile(t, filepath.Join(s.dir, "pmcd.conf"), fmt.Sprintf(line, "", "-c"))
 	out, _, _ := s.run("check", s.file("draft.conf", "site.a = 4\n"))
 	assert.NotContains(t, out, "site.conf")
 	assert.Contains(t, s.succeeds("check", mine, other), "replaces the definition at "+mine)

@@ -118,11 +118,9 @@ func (r *run) reader(paths []string) definitions.Reader {
 
 // agentPaths returns the paths of -c in the agent's line of pmcd.conf, nil if there is none.
 func (r *run) agentPaths() (paths []string) {
-	text, _ := config.ReadFile(r.conf.PMCDConf) // a host without pmcd has none
-	for line := range strings.Lines(string(text)) {
-		words := strings.Fields(line) // NAME DOMAIN pipe binary [notready] PROGRAM OPTIONS
+	for _, words := range r.conf.PMCDLines() { // NAME DOMAIN pipe binary [notready] PROGRAM OPTIONS
 		program := slices.IndexFunc(words, func(word string) bool { return filepath.Base(word) == commandline.Name })
-		if program <= 0 || words[0][0] == '#' {
+		if program <= 0 {
 			continue
 		}
 		flags := commandline.NewFlags()
