@@ -56,17 +56,31 @@ func (e Extent) clockOnDay(arg string, from, days int) (time.Time, error) {
 }
 
 // firstClock returns the first time, from start on, at which a clock shows this time of day. text decides whether seconds
-// count.
+// count. In the night in which clocks are put back there are two such times; time.Date returns either.
 func firstClock(clock time.Time, text string, start time.Time) time.Time {
 	shown := time.Second
 	if strings.Count(text, ":") == 1 {
 		shown = time.Minute
 	}
-	t := clockOn(start, 0, clock)
-	if t.Before(start.Truncate(shown)) {
-		t = clockOn(start, 1, clock)
+	today := clockOn(start, 0, clock)
+	for _, t := range []time.Time{twin(today, -1), today, twin(today, 1)} {
+		if !t.Before(start.Truncate(shown)) {
+			return t
+		}
 	}
-	return t
+	return twin(clockOn(start, 1, clock), -1)
+}
+
+// twin returns the other time at which a clock shows the same, because it is put back in between: a later one with the
+// days 1, an earlier one with -1. It returns t if there is none.
+func twin(t time.Time, days int) time.Time {
+	_, here := t.Zone()
+	_, there := t.Add(time.Duration(days) * 24 * time.Hour).Zone()
+	other := t.Add(time.Duration(here-there) * time.Second)
+	if _, offset := other.Zone(); offset != there {
+		return t
+	}
+	return other
 }
 
 // clockOn returns a time of day on the day that is some days from a time.

@@ -146,6 +146,36 @@ func TestDateInAZone(t *testing.T) {
 	}
 }
 
+// A time of day that a clock shows twice is the first one from the start on, on either side of Greenwich.
+func TestClocksPutBack(t *testing.T) {
+	const europe, america = "CET-1CEST,M3.5.0,M10.5.0/3", "EST5EDT,M3.2.0,M11.1.0"
+	for _, row := range []struct{ zone, start, arg, want string }{
+		{europe, "2026-10-24T22:00Z", "@02:30", "2026-10-25T00:30Z"},
+		{europe, "2026-10-25T00:31Z", "@02:30", "2026-10-25T01:30Z"},
+		{europe, "2026-10-25T01:31Z", "@02:30", "2026-10-26T01:30Z"},
+		{europe, "2026-10-24T12:00Z", "@02:30", "2026-10-25T00:30Z"},
+		{europe, "2026-10-24T22:00Z", "@03:30", "2026-10-25T02:30Z"},
+		{europe, "2026-03-28T23:00Z", "@03:30", "2026-03-29T01:30Z"},
+		{europe, "2026-03-29T12:00Z", "@03:30", "2026-03-30T01:30Z"},
+		{america, "2026-11-01T04:00Z", "@01:30", "2026-11-01T05:30Z"},
+		{america, "2026-11-01T05:31Z", "@01:30", "2026-11-01T06:30Z"},
+		{america, "2026-11-01T06:31Z", "@01:30", "2026-11-02T06:30Z"},
+		{america, "2026-10-31T12:00Z", "@01:30", "2026-11-01T05:30Z"},
+	} {
+		parsed := func(text string) time.Time {
+			at, err := time.Parse("2006-01-02T15:04Z07:00", text)
+			require.NoError(t, err)
+			return at
+		}
+		zone, err := Zone(row.zone)
+		require.NoError(t, err)
+		start := parsed(row.start)
+		part, err := Options{Start: row.arg}.Part(Extent{Start: start, End: start.Add(48 * time.Hour), Zone: zone})
+		require.NoError(t, err)
+		assert.Equal(t, row.want, part.Start.UTC().Format("2006-01-02T15:04Z07:00"), row)
+	}
+}
+
 func TestErrors(t *testing.T) {
 	for _, row := range []struct {
 		o    Options
