@@ -66,6 +66,8 @@ func (p *printer) pminfo(time.Time) error {
 			fmt.Fprintln(p.stdout, "Error: "+errorText(v))
 			p.failed = true
 			continue
+		case v.Len() == 0 && v.Why != "":
+			fmt.Fprintf(p.stdout, "No value(s) available! (%s)\n", v.Why)
 		case v.Len() == 0:
 			fmt.Fprintln(p.stdout, "No value(s) available!")
 		}
