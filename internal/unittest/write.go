@@ -148,7 +148,7 @@ func descText(d pdu.Desc) string {
 	return d.Type.String() + " " + d.Sem.String() + " " + unitsText(d.Units) + " " + indomText(d.InDom)
 }
 
-// quote writes a text as one word.
+// quote writes a text as one word. A blank is in place of a newline, which no statement can have.
 func quote(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ").Replace(text) + `"`
 }
@@ -178,7 +178,7 @@ func (p *writer) addValues(keyword, name string, d pdu.InDom, values []*derived.
 		}
 		if slices.ContainsFunc(values, func(v *derived.Vector) bool { return index(v) >= 0 }) {
 			written = true
-			addSeries(name+"["+strings.NewReplacer(`\`, `\\`, `]`, `\]`).Replace(instance.Name)+"]",
+			addSeries(name+"["+strings.NewReplacer(`\`, `\\`, `]`, `\]`, "\n", " ").Replace(instance.Name)+"]",
 				func(v *derived.Vector) string {
 					return recordedText(v, index(v))
 				})

@@ -44,7 +44,7 @@ func TestRecording(t *testing.T) {
 		InDoms: []RecordedInDom{{InDom: disks, Instances: []pdu.Instance{
 			{ID: 3, Name: `a "b" # [c]\`},
 			{ID: 7, Name: "5:x"},
-			{ID: 9, Name: "é"},
+			{ID: 9, Name: "é\n#"},
 			{ID: 11, Name: "never"},
 		}}},
 		Metrics: []Recorded{
@@ -91,20 +91,20 @@ metric node   STRING instant none singular
 metric temp   DOUBLE instant temperature (C) / min singular
 metric gone   PM_ERR_APPVERSION
 metric none   U64 counter count x 10^3 60.1
-indom  60.1 3:"a \"b\" # [c]\\" 7:"5:x" 9:"é" 11:"never"
+indom  60.1 3:"a \"b\" # [c]\\" 7:"5:x" 9:"é #" 11:"never"
 
 test recorded # now
     times                           0s 1.000000007s 2m
     given  total[a "b" # [c\]\\]    1x2 _
     given  total[5:x]               2 _x2
-    given  total[é]                 18446744073709551515 18446744073709551525 _
+    given  total[é #]               18446744073709551515 18446744073709551525 _
     given  total                    _x2 PM_ERR_PERMISSION
     given  node                     "\"moss\\ #x" "" _
     given  temp                     0.3333333333333333 -inf -5e-300
     given  none                     _x3
     expect d.total[a "b" # [c\]\\]  1x2 _
     expect d.total[5:x]             2 _x2
-    expect d.total[é]               18446744073709551515 18446744073709551525 _
+    expect d.total[é #]             18446744073709551515 18446744073709551525 _
     expect d.total                  _x2 PM_ERR_PERMISSION
     metadata d.total                U64 counter count x 10^3 60.1
     expect d.name                   "\"moss\\ #x" "" _
@@ -112,7 +112,7 @@ test recorded # now
     expect d.temp                   0.6666666666666666 -inf -1e-299
     metadata d.temp                 DOUBLE instant temperature (C) / min singular {"team":"a \"b\" # [","tier":1}
     expect d.rate[a "b" # [c\]\\]   _ 0 _
-    expect d.rate[é]                _ 9.999999930000001 _
+    expect d.rate[é #]              _ 9.999999930000001 _
     expect d.rate                   _x2 PM_ERR_PERMISSION
     metadata d.rate                 DOUBLE instant count x 10^3 / sec 60.1
     expect d.none                   _x3
