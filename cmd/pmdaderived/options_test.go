@@ -80,6 +80,7 @@ func TestOptions(t *testing.T) {
 		{[]string{"-U", "root"}, func(o *options) any { return o.group }, ""},
 		{[]string{"-U", "pcp"}, func(o *options) any { return o.group }, "pcpgroup"},
 		{[]string{"-c", "/a:/b"}, func(o *options) any { return o.paths }, []string{"/a", "/b"}},
+		{[]string{"-c", "/a:/b", "--config=/c"}, func(o *options) any { return o.paths }, []string{"/a", "/b", "/c"}},
 		{[]string{"--config="}, func(o *options) any { return o.paths }, []string{}},
 		{[]string{"--pmcd", "unix:/x"}, func(o *options) any { return o.pmcd }, "unix:/x"},
 		{[]string{"--interval", "2"}, func(o *options) any { return o.agent.Interval }, 2 * time.Second},

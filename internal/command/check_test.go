@@ -211,6 +211,20 @@ func TestPathsOfAgent(t *testing.T) {
 	assert.Contains(t, s.succeeds("check", mine, other), "replaces the definition at "+mine)
 }
 
+// The paths of all options -c are read, of a sub-command and of the agent's line.
+func TestRepeatedPaths(t *testing.T) {
+	s := newSite(t)
+	one, two := filepath.Join(s.dir, "one.conf"), filepath.Join(s.dir, "two.conf")
+	writeFile(t, one, "site.one = 1\n")
+	writeFile(t, two, "site.two = 2\n")
+	const both = "\nsite.one\n    value 1\n\nsite.two\n    value 2\n"
+	assert.Equal(t, both, s.succeeds("eval", "-c", one, "--config="+two, "site.one", "site.two"))
+	_, errs, _ := s.run("check", "--offline", "-c", one, "-c", two)
+	assert.Equal(t, "2 definitions, 0 errors (syntax only)\n", errs)
+	writeFile(t, filepath.Join(s.dir, "pmcd.conf"), "derived 510 pipe binary /opt/pmdaderived -c "+one+" -c "+two+"\n")
+	assert.Equal(t, both, s.succeeds("eval", "site.one", "site.two"))
+}
+
 // PCP_HOST counts as -h wherever pmcd is asked.
 func TestHostVariable(t *testing.T) {
 	s := newSite(t)

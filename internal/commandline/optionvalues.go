@@ -25,14 +25,17 @@ func Choice(set func(word string), words ...string) func(string) error {
 	}
 }
 
-// PathList reads paths separated by colons. An empty list means no paths, not the default ones. pflag returns "=" for
-// "-c=", and "" for "--config=".
+// PathList reads paths separated by colons, and adds them to those read before. An empty list means no paths, not the
+// default ones. pflag returns "=" for "-c=", and "" for "--config=".
 func PathList(to *[]string) func(string) error {
 	return func(arg string) error {
 		if arg == "=" {
 			arg = ""
 		}
-		*to = append([]string{}, config.SplitPaths(arg)...)
+		if *to == nil {
+			*to = []string{}
+		}
+		*to = append(*to, config.SplitPaths(arg)...)
 		return nil
 	}
 }
