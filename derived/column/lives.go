@@ -2,6 +2,7 @@ package column
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -14,10 +15,6 @@ type Lives struct {
 	newest uint64 // the number of the sample with which the newest life began
 	doubt  uint64 // likewise of the last one that Doubt preceded
 	of     *lives
-
-	// These are of samples of an archive.
-	recorded bool // of is that of the last record: the sample may have other instances
-	between  bool // the sample is between two records: a lower value is no reset
 }
 
 // lives are the lives of a set of instances.
@@ -34,23 +31,23 @@ type life struct {
 }
 
 // Began reports whether the life of an instance began after an older sample, and whether it was born then. near is the
-// probable position of the instance. One that the last record of an archive lacks begins later, and is not born.
+// probable position of the instance. One that the records of an archive lack begins later, and is not born.
 func (l *Lives) Began(id pdu.Inst, near int, older *Lives) (after, born bool) {
-	if l == nil || older == nil || l.of == nil || !l.recorded && l.newest <= older.number {
+	if l == nil || older == nil || l.of == nil || l.newest <= older.number {
 		return false, false
 	}
 	at := l.of.insts.Near(id, near)
 	if at < 0 || l.of.since[at].first <= older.number {
-		return at < 0 && l.recorded, false
+		return at < 0, false
 	}
 	return true, l.of.since[at].born && !l.of.since[at].unnamed
 }
 
 // Doubtful reports whether a number may stand for another instance than in an older sample, as agents that restart may
-// exchange them: one that is lower was not necessarily reset. Neither was one between two records of an archive, which
-// falls slowly from one to the other.
+// exchange them: one that is lower was not necessarily reset. In an archive a reset begins a life, and between two records
+// the counter falls slowly from one to the other.
 func (l *Lives) Doubtful(older *Lives) bool {
-	return l != nil && older != nil && (l.between || l.doubt > older.number)
+	return l != nil && older != nil && l.doubt > older.number
 }
 
 // RememberedFor is how long a number is known after its last sample: one that comes back is not born.
@@ -67,6 +64,14 @@ const (
 
 	knownGaps = 4 // between samples, the longest of which is the interval
 )
+
+// record has the value of an instance in the last record with it.
+type record struct {
+	number uint64 // of the record among those of the metric
+	at     time.Time
+	gap    time.Duration // from the record before of the same group, about
+	bits   uint64
+}
 
 // Births finds out which instances of a metric came into being while it was sampled: a number that no sample of the last
 // day had, if nothing casts doubt on the sample before. It gets all samples of the metric, in order.
@@ -85,7 +90,7 @@ type Births struct {
 	doubt     uint64                 // likewise; the number of the next sample, if Doubt was called since the last one
 	gone      map[pdu.Inst]time.Time // when numbers that are not present were last seen
 	unsure    time.Time              // nothing is born before
-	recorded  time.Time              // the time of the last record
+	last      []record               // of each instance of present; AddRecord has them
 }
 
 // Doubt has nothing count from 0 in the next sample: agents may have come, gone or restarted, or samples may be missing.
@@ -121,22 +126,84 @@ func (b *Births) Add(v *Vector, names *NameTable, at, taken time.Time) *Lives {
 	return &Lives{number: b.number, newest: b.newest, doubt: b.doubt, of: b.present}
 }
 
-// AddRecord adds a record of an archive in place of a sample, with the instances of the metric there. Samples of an
-// archive do not tell: between two records they have instances and values of both.
-func (b *Births) AddRecord(code pdu.Code, ids []pdu.Inst, at time.Time) {
-	v := &Vector{Code: code}
-	if b.present != nil && slices.Equal(b.present.insts.IDs(), ids) {
-		v.Insts = b.present.insts
-	} else {
-		v.Insts = NewInstSet(slices.Clone(ids))
+// AddRecord adds a record of an archive in place of a sample, with values of type t of the metric. Samples of an archive
+// do not tell: between two records they have instances and values of both. An instance that the record lacks has gone if
+// it was in one record with others of this one: pmlogger records those of different groups in different records. A
+// counter that is lower begins a life, and was born if there is no doubt.
+func (b *Births) AddRecord(set *pdu.Column, t pdu.Type, at time.Time) {
+	ids, number, sure := slices.Clip(set.Insts[:len(set.Bits)]), b.number+1, true
+	if len(ids) == 0 {
+		defer b.Doubt()
 	}
-	b.Add(v, nil, at, at)
-	b.recorded = at
+	if set.Code < 0 {
+		return
+	}
+	if b.present == nil {
+		b.present, b.last, b.gone = &lives{insts: NewInstSet(nil)}, nil, make(map[pdu.Inst]time.Time)
+	}
+	former, last := b.present.insts, b.last
+	var before record // of the same group
+	var lower []pdu.Inst
+	for k, id := range ids {
+		if i := former.Near(id, k); i >= 0 {
+			if sure = sure && last[i].number >= b.doubt; last[i].number > before.number {
+				before = last[i]
+			}
+			if WentDown(t, set.Bits[k], last[i].bits) {
+				lower = append(lower, id)
+			}
+			last[i].number = number
+		}
+	}
+	if len(ids) == 0 && !slices.ContainsFunc(last, func(r record) bool { return r.number != last[0].number }) {
+		last = nil // the only group has no instances
+	}
+	for k, r := range last {
+		if r.number != number && r.number != before.number && at.Sub(r.at) < RememberedFor {
+			ids = append(ids, former.ids[k])
+		}
+	}
+	if len(ids) > len(set.Bits) {
+		slices.Sort(ids) // as in the records of other groups
+	}
+	insts := former
+	if !slices.Equal(former.ids, ids) {
+		insts = NewInstSet(slices.Clone(ids))
+	}
+	if before.number == 0 { // this group is new
+		sure, before.at = false, at
+	}
+	gap := at.Sub(before.at)
+	if usual := before.gap; usual > 0 {
+		gap = min(max(gap, usual/birthIntervals), birthIntervals*usual) // one pause is no interval
+	}
+	b.sure, b.at, b.taken, b.gaps = sure, before.at, before.at, [knownGaps]time.Duration{before.gap}
+	if b.Add(&Vector{Insts: insts}, nil, at, at); b.present == nil {
+		return // there are too many
+	}
+	if insts != former {
+		b.last = make([]record, len(ids))
+		for k, id := range ids {
+			if i := former.Near(id, k); i >= 0 {
+				b.last[k] = last[i]
+			}
+		}
+	}
+	for k, id := range set.Insts[:len(set.Bits)] {
+		b.last[insts.Near(id, k)] = record{number, at, gap, set.Bits[k]}
+	}
+	if len(lower) > 0 {
+		b.present = &lives{insts, slices.Clone(b.present.since)}
+	}
+	for _, id := range lower {
+		b.present.since[insts.Index(id)] = life{first: number, born: sure}
+	}
 }
 
-// Recorded returns the lives of a sample of an archive. All records up to its time have been added.
-func (b *Births) Recorded(at time.Time) *Lives {
-	return &Lives{b.number, b.newest, b.doubt, b.present, true, !at.Equal(b.recorded)}
+// Recorded returns the lives of a sample of an archive, which may have other instances than the last records. All records
+// up to its time have been added.
+func (b *Births) Recorded() *Lives {
+	return &Lives{b.number, math.MaxUint64, math.MaxUint64, b.present}
 }
 
 // change replaces the present instances.

@@ -137,3 +137,19 @@ func TestPausesAreNoIntervals(t *testing.T) {
 	assert.False(t, born(time.Minute))
 	assert.True(t, born(time.Minute))
 }
+
+// Records have 32-bit numbers without their type: a signed counter that rises from below 0 is not lower.
+func TestSignedRecords(t *testing.T) {
+	b, at := &Births{}, time.Unix(1_000_000, 0)
+	began := func(bits uint32) bool {
+		older := b.Recorded()
+		set := pdu.Column{Type: pdu.TypeUnknown, Insts: []pdu.Inst{pdu.NoInst}, Bits: []uint64{uint64(bits)}}
+		at = at.Add(time.Second)
+		b.AddRecord(&set, pdu.Type32, at)
+		after, _ := b.Recorded().Began(pdu.NoInst, 0, older)
+		return after
+	}
+	began(0xffff_fff0)
+	assert.False(t, began(5))
+	assert.True(t, began(0xffff_fff0))
+}

@@ -69,3 +69,16 @@ func formatFloat(x float64, bits int) string {
 	}
 	return strconv.FormatFloat(x, 'f', -1, bits)
 }
+
+// WentDown reports whether a number of type t went down from b to a.
+func WentDown(t pdu.Type, a, b uint64) bool {
+	switch t {
+	case pdu.Type32:
+		return int32(uint32(a)) < int32(uint32(b))
+	case pdu.Type64:
+		return int64(a) < int64(b)
+	case pdu.TypeDouble:
+		return ToDouble(a) < ToDouble(b)
+	}
+	return a < b
+}

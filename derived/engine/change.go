@@ -77,16 +77,3 @@ func divideAll(dst []uint64, by float64) {
 		dst[i] = column.FromDouble(column.ToDouble(v) / by)
 	}
 }
-
-// wentDown reports whether a number of type t went down from b to a.
-func wentDown(t pdu.Type, a, b uint64) bool {
-	switch t {
-	case pdu.Type32:
-		return int32(uint32(a)) < int32(uint32(b))
-	case pdu.Type64:
-		return int64(a) < int64(b)
-	case pdu.TypeDouble:
-		return column.ToDouble(a) < column.ToDouble(b)
-	}
-	return a < b
-}

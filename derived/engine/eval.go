@@ -421,7 +421,7 @@ func (e *Evaluation) change(s *step, c *cell) {
 			m.ids = append(m.ids[:0], c.v.Insts.IDs()[:from]...)
 		}
 		for k, v := range changes {
-			if s.ofCounter() && wentDown(s.from, now[k], before[k]) {
+			if s.ofCounter() && column.WentDown(s.from, now[k], before[k]) {
 				continue
 			}
 			out[kept] = v

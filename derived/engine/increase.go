@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"slices"
+
+	"pmdaderived/derived/column"
 	"pmdaderived/pdu"
 )
 
@@ -34,13 +37,14 @@ func (e *Evaluation) increase(s *step, c *cell, hint *int32) {
 		}
 		switch began, born := lives.Began(id, k, older); {
 		case began && !born, !began && at < 0:
+			c.v.Incomplete = c.v.Incomplete || at >= 0 && column.WentDown(s.from, now, b.Bits[at])
 			continue
-		case !began && !wentDown(s.from, now, b.Bits[at]):
+		case !began && !column.WentDown(s.from, now, b.Bits[at]):
 			before = b.Bits[at]
 		case !began && (s.positive() || doubtful):
 			c.v.Incomplete = true
 			continue
-		case wentDown(s.from, now, 0): // a signed counter that wrapped has not counted from 0
+		case column.WentDown(s.from, now, 0): // a signed counter that wrapped has not counted from 0
 			continue
 		}
 		out[kept], from[kept], m.ids = now, before, append(m.ids, id)
@@ -83,7 +87,7 @@ func (e *Evaluation) fromZero(s *step, c *cell) {
 		for k := from; k < to && !reset; k++ {
 			place := int(histograms.member(k))
 			at := a.Insts.Near(b.At(place), place)
-			reset = at >= 0 && wentDown(s.typ, a.Bits[at], b.Bits[place])
+			reset = at >= 0 && column.WentDown(s.typ, a.Bits[at], b.Bits[place])
 		}
 		for k := from; k < to && reset; k++ {
 			c.v.Bits[histograms.member(k)] = 0
@@ -91,12 +95,13 @@ func (e *Evaluation) fromZero(s *step, c *cell) {
 	}
 }
 
-// Increases returns the metrics of which an increase is computed: births in their samples matter.
+// Increases returns the metrics of which an increase is computed, each once: births in their samples matter.
 func (s *Set) Increases() (metrics []pdu.PMID) {
 	for i := range s.program.steps {
 		if of := &s.program.steps[i]; of.op == opIncrease {
 			metrics = append(metrics, of.pmid())
 		}
 	}
-	return metrics
+	slices.Sort(metrics)
+	return slices.Compact(metrics)
 }

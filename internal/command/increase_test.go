@@ -3,6 +3,7 @@ package command
 import (
 	"encoding/csv"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -114,6 +115,80 @@ func TestIncreasesBetweenRecords(t *testing.T) {
 			assert.LessOrEqual(t, sums["increase(disk.dev.read)-a"], 9.0, out)
 			assert.LessOrEqual(t, sums["increase(disk.dev.read)-b"], 400.0, out)
 			assert.LessOrEqual(t, sums["increase(disk.all.read)"], 40.0, out)
+		})
+	}
+}
+
+// pmlogger writes each of its groups into a record of its own, some milliseconds apart. An increase lacks nothing that
+// records show, whatever groups there are and whatever number a singular metric has. A test that is recorded has the
+// same increases as its samples.
+func TestIncreasesOfGroups(t *testing.T) {
+	counter := pdu.Desc{PMID: pdu.NewPMID(60, 0, 4), Type: pdu.TypeU64, InDom: pdu.NewInDom(60, 1), Sem: pdu.SemCounter}
+	single := pdu.Desc{PMID: pdu.NewPMID(60, 0, 5), Type: pdu.TypeU64, InDom: pdu.NoInDom, Sem: pdu.SemCounter}
+	load := pdu.Desc{PMID: pdu.NewPMID(60, 2, 0), Type: pdu.TypeU64, InDom: pdu.NoInDom, Sem: pdu.SemInstant}
+	base, start := filepath.Join(t.TempDir(), "groups"), time.Date(2026, 11, 24, 2, 0, 0, 0, time.UTC)
+	w, err := writer.Create(base, writer.Label{Version: 3, PID: 1, Start: start, Host: "web1", TimeZone: "UTC"})
+	require.NoError(t, err)
+	require.NoError(t, w.Metric(counter, "disk.dev.read"))
+	require.NoError(t, w.Metric(single, "disk.all.read"))
+	require.NoError(t, w.Metric(load, "mem.util.free"))
+	require.NoError(t, w.InDom(start, counter.InDom,
+		[]pdu.Instance{{ID: 0, Name: "a"}, {ID: 1, Name: "b"}, {ID: 2, Name: "c"}}))
+	for round := range 8 {
+		at := start.Add(time.Duration(round) * 10 * time.Second)
+		w.Values().Numbers(counter.PMID, counter.Type, []pdu.Inst{0}, []uint64{uint64(5000 + 100*round)})
+		require.NoError(t, w.Put(at))
+		ids, bits := []pdu.Inst{1, 2}, []uint64{uint64(9000 + 10*round), uint64(40 * (round - 2))}
+		if round < 3 { // c is new then, and has counted 40
+			ids, bits = ids[:1], bits[:1]
+		}
+		w.Values().Numbers(counter.PMID, counter.Type, ids, bits)
+		require.NoError(t, w.Put(at.Add(5*time.Millisecond)))
+		total := uint64(1000 + 10*round)
+		if round >= 3 { // it was reset, and has counted 30
+			total = uint64(10 * round)
+		}
+		w.Values().Numbers(single.PMID, single.Type, []pdu.Inst{3}, []uint64{total})
+		require.NoError(t, w.Put(at.Add(10*time.Millisecond)))
+		w.Values().Numbers(load.PMID, load.Type, []pdu.Inst{pdu.NoInst}, []uint64{uint64(round)})
+		require.NoError(t, w.Put(at.Add(15*time.Millisecond)))
+	}
+	require.NoError(t, w.Close())
+	increases := []string{"eval", "-a", base, "-Z", "UTC", "-o", "csv", "increase(disk.dev.read)", "increase(disk.all.read)"}
+	for name, row := range map[string]struct {
+		args []string
+		sums []float64 // of a, b, c and the singular metric
+	}{
+		"rounds":         {nil, []float64{700, 70, 200, 90}},
+		"beside another": {[]string{"mem.util.free"}, []float64{700, 70, 200, 90}},
+		"intervals":      {[]string{"-t", "10s"}, []float64{700, 60, 200, 80}},
+		"between":        {[]string{"-t", "2500ms"}, []float64{700, 68, 200, 88}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, errs, exit := newSite(t).run(append(slices.Clone(increases), row.args...)...)
+			require.Equal(t, commandline.ExitOK, exit, errs)
+			rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
+			require.NoError(t, err)
+			require.Greater(t, len(rows[0]), len(row.sums), out)
+			sums := make([]float64, len(row.sums))
+			for _, r := range rows[1:] {
+				for k := range sums {
+					if r[k+1] != "" {
+						number, err := strconv.ParseFloat(r[k+1], 64)
+						require.NoError(t, err)
+						sums[k] += number
+					}
+				}
+			}
+			assert.Equal(t, row.sums, sums, out)
+		})
+	}
+	for name, args := range map[string][]string{"whole": {"8"}, "part": {"4", "-S", "35s"}, "intervals": {"6", "-t", "7s"}} {
+		t.Run("recorded/"+name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "x.conf")
+			writeFile(t, path, "x = increase(disk.dev.read)\ny = increase(disk.all.read)\nz = mem.util.free\n")
+			out, errs, exit := newSite(t).run(append(append([]string{"test", "--record"}, args...), "-a", base, path)...)
+			assert.Equal(t, []any{"", commandline.ExitOK}, []any{errs, exit}, out)
 		})
 	}
 }

@@ -23,7 +23,7 @@ const MaxInstances = 1_000_000
 // the same pointer in the next sample, which makes evaluation fast.
 type Maker struct {
 	Interval time.Duration // how often metrics of which an increase is computed are sampled at least; 0: not known
-	Recorded bool          // samples are of an archive: AddRecord has its records
+	Recorded bool          // births are those of records of an archive: AddRecord has them
 	Named    bool          // the names of a sample's instances are known before it is used
 
 	names         *InstanceCache
@@ -97,7 +97,7 @@ func (m *Maker) Make(res *pmapi.Columns, taken, arrived time.Time, asked *List) 
 		switch b := m.births[set.PMID]; {
 		case b == nil:
 		case m.Recorded:
-			v.Lives = b.Recorded(res.Time)
+			v.Lives = b.Recorded()
 		case m.Named:
 			v.Lives = b.Add(v, nil, res.Time, taken)
 		default:
@@ -122,10 +122,10 @@ func (m *Maker) FindBirths(metrics []pdu.PMID, now time.Time) {
 	}
 }
 
-// AddRecord adds what a record of an archive has of a metric, before samples of its time.
-func (m *Maker) AddRecord(set *pdu.Column, at time.Time) {
+// AddRecord adds what a record of an archive has of a metric of type t, before samples of its time.
+func (m *Maker) AddRecord(set *pdu.Column, t pdu.Type, at time.Time) {
 	if b := m.births[set.PMID]; b != nil {
-		b.AddRecord(set.Code, set.Insts, at)
+		b.AddRecord(set, t, at)
 	}
 }
 

@@ -38,7 +38,6 @@ type Player struct {
 	windows   []*windowTicks               // of all sessions
 	operands  []pdu.PMID                   // of samples and ticks
 	births    map[pdu.PMID][]*sessionState // for each metric of which an increase is computed
-	absent    map[pdu.PMID]bool            // operands without values in their last record
 	ticksFrom time.Time                    // the time of the first record that can be a tick
 	firstTick time.Time                    // when ticks begin to count: the longest span before the first sample
 	end       time.Time
@@ -147,14 +146,14 @@ func (p *Player) Join(sessions ...*session.Session) {
 
 // Play takes samples, and passes each to sampled. An error of sampled ends it.
 func (p *Player) Play(ctx context.Context, o Options, sampled SampleFunc) error {
-	p.operands, p.absent, p.firstTick, p.end = nil, make(map[pdu.PMID]bool), o.Start, o.End
+	p.operands, p.firstTick, p.end = nil, o.Start, o.End
 	p.births = make(map[pdu.PMID][]*sessionState)
 	defer func() { p.source.values = nil }()
 	for _, c := range p.openContexts(ctx) {
 		defer c.Close()
 	}
 	for _, t := range p.sessions {
-		for _, id := range t.Set().Increases() {
+		for _, id := range t.RecordedBirths() {
 			p.births[id] = append(p.births[id], t)
 		}
 		t.operands, t.roundEnd = p.source.withoutDiscrete(ctx, t.operands), time.Time{}
@@ -233,7 +232,7 @@ func (p *Player) openContexts(ctx context.Context) (all []*archive.Context) {
 	var counters []map[pdu.PMID]bool // of each context
 	for _, t := range p.sessions {
 		ids := slices.DeleteFunc(slices.Clone(t.Operands()), func(id pdu.PMID) bool {
-			return p.source.semantics(ctx, id) != pdu.SemCounter
+			return p.source.desc(ctx, id).Sem != pdu.SemCounter
 		})
 		free := slices.IndexFunc(counters, func(of map[pdu.PMID]bool) bool {
 			return !slices.ContainsFunc(ids, func(id pdu.PMID) bool { return of[id] })
@@ -283,7 +282,7 @@ func (p *Player) hasBefore(ctx context.Context, from, to time.Time) (bool, error
 		} else if err != nil {
 			return false, err
 		}
-		p.source.setRecord(r)
+		p.source.setRecord(ctx, r)
 		for _, w := range p.windows {
 			if !p.isTick(ctx, w, r.Time) {
 				continue
@@ -312,11 +311,11 @@ func (p *Player) handleRecord(ctx context.Context, o Options, r *archive.Record,
 		}
 		return nil
 	}
-	p.source.setRecord(r)
+	p.source.setRecord(ctx, r)
 	if err := p.sampleRounds(ctx, r, sampled); err != nil {
 		return err
 	}
-	p.addBirths(r)
+	p.addBirths(ctx, r)
 	for _, t := range p.sessions {
 		if r.Time.Before(p.ticksFrom) {
 			break
@@ -360,7 +359,7 @@ func (p *Player) sampleRounds(ctx context.Context, r *archive.Record, sampled Sa
 		}
 	}
 	if len(due) > 0 && r != nil {
-		p.source.setRecord(r)
+		p.source.setRecord(ctx, r)
 	}
 	return nil
 }
@@ -371,23 +370,15 @@ func (p *Player) markBroken() {
 		w.afterMark = true
 	}
 	for _, t := range p.sessions {
-		t.DoubtBirths(p.operands...)
+		t.DoubtBirths()
 	}
 }
 
-// addBirths tells the sessions which instances a record has. If a metric has no values in it, or had none in the one
-// before, nothing is born.
-func (p *Player) addBirths(r *archive.Record) {
+// addBirths tells the sessions which instances a record has.
+func (p *Player) addBirths(ctx context.Context, r *archive.Record) {
 	for i := range r.Sets {
-		set := &r.Sets[i]
-		absent := len(set.Insts) == 0
-		doubtful := absent || p.absent[set.PMID]
-		p.absent[set.PMID] = absent
-		for _, t := range p.births[set.PMID] {
-			if doubtful {
-				t.DoubtBirths(set.PMID)
-			}
-			t.AddRecord(set, r.Time)
+		for _, t := range p.births[r.Sets[i].PMID] {
+			t.AddRecord(&r.Sets[i], p.source.desc(ctx, r.Sets[i].PMID).Type, r.Time)
 		}
 	}
 }
@@ -425,7 +416,7 @@ func (p *Player) tickWindows(ctx context.Context, t *sessionState, at time.Time)
 
 // sample takes a sample of a session.
 func (p *Player) sample(ctx context.Context, t *sessionState, at time.Time, sampled SampleFunc) error {
-	p.source.setRecord(nil)
+	p.source.setRecord(ctx, nil)
 	p.source.SetTime(at)
 	p.source.values = t.values
 	t.Expire(at)

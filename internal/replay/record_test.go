@@ -325,6 +325,9 @@ func TestRecordedTogether(t *testing.T) {
 	}
 	for seed := range uint64(20) {
 		a := world(t, rand.New(rand.NewPCG(seed, 3)))
+		if seed%4 == 0 {
+			a, _, _ = countedWorld(t, rand.New(rand.NewPCG(seed, 4)), false)
+		}
 		for _, every := range []time.Duration{0, 7 * time.Second} {
 			ids, err := identity.Load("", 510)
 			require.NoError(t, err)

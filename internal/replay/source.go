@@ -15,10 +15,10 @@ import (
 type Source struct {
 	*archive.Context
 
-	values        *archive.Context // has interpolated values for the session that is played; nil: the source itself has
-	record        *archive.Record  // the present record; nil: values are interpolated
-	index         map[pdu.PMID]int // positions of metrics in record.Sets
-	known         map[pdu.PMID]pdu.Semantics
+	values        *archive.Context      // has interpolated values for the session that is played; nil: the source itself has
+	record        *archive.Record       // the present record; nil: values are interpolated
+	index         map[pdu.PMID]int      // positions of metrics in record.Sets
+	known         map[pdu.PMID]pdu.Desc // 0: it has none
 	columns       pmapi.Columns
 	foundInRecord []pdu.PMID // result of inRecord
 }
@@ -27,7 +27,7 @@ type Source struct {
 func NewSource(a *archive.Archive) *Source {
 	return &Source{
 		Context: a.NewContext(time.Time{}, time.Time{}),
-		index:   make(map[pdu.PMID]int), known: make(map[pdu.PMID]pdu.Semantics),
+		index:   make(map[pdu.PMID]int), known: make(map[pdu.PMID]pdu.Desc),
 	}
 }
 
@@ -58,22 +58,21 @@ func (s *Source) FetchColumns(ctx context.Context, ids []pdu.PMID) (*pmapi.Colum
 	return &s.columns, nil
 }
 
-// semantics returns those of a metric; 0: it has none.
-func (s *Source) semantics(ctx context.Context, id pdu.PMID) pdu.Semantics {
-	sem, ok := s.known[id]
+// desc returns the descriptor of a metric, the zero value if it has none.
+func (s *Source) desc(ctx context.Context, id pdu.PMID) pdu.Desc {
+	desc, ok := s.known[id]
 	if !ok {
-		desc, err := s.Desc(ctx, id)
-		if err == nil {
-			sem = desc.Sem
+		if known, err := s.Desc(ctx, id); err == nil {
+			desc = known
 		}
-		s.known[id] = sem
+		s.known[id] = desc
 	}
-	return sem
+	return desc
 }
 
 // isDiscrete reports whether a metric's values are valid until the next record with values of it.
 func (s *Source) isDiscrete(ctx context.Context, id pdu.PMID) bool {
-	return s.semantics(ctx, id) == pdu.SemDiscrete
+	return s.desc(ctx, id).Sem == pdu.SemDiscrete
 }
 
 // withoutDiscrete removes discrete metrics, unless there are no others. pmlogger writes discrete values in records of
@@ -96,8 +95,8 @@ func (s *Source) Rewind() {
 }
 
 // setRecord makes r the present record, and moves the source to its time. nil means that values are interpolated from
-// now on.
-func (s *Source) setRecord(r *archive.Record) {
+// now on. A singular metric may have any instance number in a record, see docs/archives.md.
+func (s *Source) setRecord(ctx context.Context, r *archive.Record) {
 	s.record = r
 	if r == nil {
 		return
@@ -105,7 +104,11 @@ func (s *Source) setRecord(r *archive.Record) {
 	s.SetTime(r.Time)
 	clear(s.index)
 	for i := range r.Sets {
-		s.index[r.Sets[i].PMID] = i
+		set := &r.Sets[i]
+		s.index[set.PMID] = i
+		if len(set.Insts) == 1 && set.Insts[0] != pdu.NoInst && s.desc(ctx, set.PMID).InDom == pdu.NoInDom {
+			set.Insts = []pdu.Inst{pdu.NoInst}
+		}
 	}
 }
 

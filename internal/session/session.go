@@ -57,6 +57,7 @@ type Session struct {
 	firstSample time.Time               // time of the first sample, with sampleTicks
 
 	operands   *operand.List    // operands of the watched metrics
+	increases  []pdu.PMID       // those of which an increase is computed
 	history    []derived.Sample // newest first
 	maxHistory int              // longest history that a metric needs
 }
@@ -124,9 +125,9 @@ func (s *Session) Watch(metrics ...*derived.Metric) {
 	s.neededDomains = operand.InDomNeedsOf(slices.Values(metrics))
 	s.history, s.maxHistory = nil, 1
 	s.maker = operand.NewMaker(&s.names, time.Now())
-	s.maker.Named = true                       // see fetchSample
-	_, s.maker.Recorded = s.source.(versioned) // an archive
-	s.maker.FindBirths(s.set.Increases(), time.Now())
+	s.maker.Named = true                // see fetchSample
+	_, recorded := s.source.(versioned) // an archive
+	s.maker.Recorded = recorded && !s.sampleTicks
 	s.groups.Release(s.windows.Windows)
 	s.windows = window.NewSingleClient(s.set, s.groups, FirstTicks)
 	s.byInterval, s.span = make(map[time.Duration][]int), 0
@@ -155,6 +156,8 @@ func (s *Session) Watch(metrics ...*derived.Metric) {
 		descs = append(descs, known[id])
 	}
 	s.operands = operand.NewList(descs...)
+	s.increases = slices.DeleteFunc(s.set.Increases(), func(id pdu.PMID) bool { return !ids[id] })
+	s.maker.FindBirths(s.increases, time.Now())
 }
 
 // Operands returns the operands of the watched metrics, in order.
@@ -258,11 +261,20 @@ func (s *Session) Tick(ctx context.Context, at time.Time, begin []int, windows .
 	return nil
 }
 
-// DoubtBirths notes that samples of some metrics are missing: no instance of theirs is born in the next one.
-func (s *Session) DoubtBirths(metrics ...pdu.PMID) { s.maker.DoubtBirths(slices.Values(metrics)) }
+// RecordedBirths returns the metrics whose births are those of records, see AddRecord. In a unit test, and in one that is
+// recorded, they are those of samples.
+func (s *Session) RecordedBirths() []pdu.PMID {
+	if !s.maker.Recorded {
+		return nil
+	}
+	return s.increases
+}
 
-// AddRecord adds what a record of an archive has of a metric: instances come into being in records.
-func (s *Session) AddRecord(set *pdu.Column, at time.Time) { s.maker.AddRecord(set, at) }
+// DoubtBirths notes that records are missing: no instance is born in the next one.
+func (s *Session) DoubtBirths() { s.maker.DoubtBirths(slices.Values(s.RecordedBirths())) }
+
+// AddRecord adds what a record of an archive has of a metric of type t: instances come into being in records.
+func (s *Session) AddRecord(set *pdu.Column, t pdu.Type, at time.Time) { s.maker.AddRecord(set, t, at) }
 
 // TickNumber returns the number of the tick that a time belongs to.
 func TickNumber(at time.Time, every time.Duration) int64 { return at.UnixNano() / int64(every) }
