@@ -47,6 +47,9 @@ type LoadOptions struct {
 
 	// Optional is how many components of the path list, from the first, need not exist: one that does not is a note.
 	Optional int
+
+	// MasksBefore are the Masks of the load before. Those of files that are not read completely now stay.
+	MasksBefore map[string]Position
 }
 
 // Load reads a path list as the function [Load] does, with these options.
@@ -56,19 +59,17 @@ func (o LoadOptions) Load(paths []string) Loaded {
 	return l.finish()
 }
 
-// Covers reports whether the load has read everything in a file. file is a path as in Position.File. A file that does
-// not exist is covered, since it has nothing. A file is not covered if it or a directory above it could not be read,
-// or if it was not read to its end.
-func (l *Loaded) Covers(file string) bool {
-	for _, s := range l.Sources {
-		if !s.Incomplete && (s.Err == nil || errors.Is(s.Err, fs.ErrNotExist)) {
-			continue
+// Find returns the index in Sources of a file that was not read to its end, or of a directory above it that could not be
+// read; -1: everything in it was read. file is a path as in Position.File. A file that does not exist has nothing.
+func (u Unread) Find(file string) int {
+	for path := filepath.Clean(file); ; path = filepath.Dir(path) {
+		if i, ok := u[path]; ok {
+			return i
 		}
-		if file == s.Path || strings.HasPrefix(file, strings.TrimSuffix(s.Path, "/")+"/") {
-			return false
+		if path == filepath.Dir(path) {
+			return -1
 		}
 	}
-	return true
 }
 
 // loadDepth is how much of each file a load takes in.
@@ -99,7 +100,8 @@ type loader struct {
 
 func newLoader(o LoadOptions) *loader {
 	return &loader{
-		LoadOptions: o, names: map[string]*namedDefinition{}, origins: map[string]fileOrigin{}, masks: map[string]*mask{},
+		LoadOptions: o, out: Loaded{Unread: Unread{}}, names: map[string]*namedDefinition{},
+		origins: map[string]fileOrigin{}, masks: map[string]*mask{},
 	}
 }
 
@@ -218,7 +220,7 @@ func (l *loader) loadDirectory(path string, above []os.FileInfo, shared bool) {
 		case isLeftOut(e.Name(), err == nil && info.IsDir()):
 			leftOut = append(leftOut, e.Name())
 		case err != nil:
-			if _, gone := os.Lstat(name); gone == nil { // otherwise it was removed after readDirectory
+			if _, gone := os.Lstat(name); !errors.Is(gone, fs.ErrNotExist) { // otherwise it was removed after readDirectory
 				l.reportUnread(name, Error, err)
 			}
 		case info.IsDir():
@@ -272,7 +274,7 @@ func (l *loader) stampFile(path string) {
 	}
 	stat := info.Sys().(*syscall.Stat_t)
 	stamp := fmt.Append(nil, stat.Dev, stat.Ino, stat.Size, stat.Ctim, stat.Mode, stat.Uid)
-	l.out.Sources = append(l.out.Sources, Source{Path: l.name(path), Sum: sha256.Sum256(stamp)})
+	l.addSource(Source{Path: l.name(path), Sum: sha256.Sum256(stamp)})
 }
 
 // addFile adds the text of a file and its Source. A nil text is that of a link to the null device.
@@ -294,7 +296,16 @@ func (l *loader) addFile(path string, text []byte, modified time.Time, secret bo
 	if l.depth == parseFiles {
 		source.Incomplete = !l.readDefinitions(path, string(text), secret)
 	}
-	l.out.Sources = append(l.out.Sources, source)
+	l.addSource(source)
+}
+
+// addSource adds a Source, and to Unread if it was not read completely.
+func (l *loader) addSource(s Source) {
+	if s.Incomplete || s.Err != nil && !errors.Is(s.Err, fs.ErrNotExist) {
+		l.out.Unread[filepath.Clean(s.Path)] = len(l.out.Sources)
+	}
+	s.component = l.component
+	l.out.Sources = append(l.out.Sources, s)
 }
 
 // readFile reads a file within the limits.
@@ -340,7 +351,7 @@ func (l *loader) reportGroupWritable(path string, mode uint32) {
 
 // reportUnread adds the Source and the Problem of a file or directory that was not read.
 func (l *loader) reportUnread(path string, severity Severity, err error) {
-	l.out.Sources = append(l.out.Sources, Source{Path: l.name(path), Err: err})
+	l.addSource(Source{Path: l.name(path), Err: err})
 	l.reportFile(path, severity, "unread", err)
 }
 

@@ -66,8 +66,8 @@ func TestLoadSoManyDefinitions(t *testing.T) {
 		"a:100001:1 error: more than 100000 definitions; the rest of the file is not read",
 		"b:1:1 note: replaces the definition at a:2:1",
 	}, located(loaded))
-	assert.False(t, loaded.Covers("a"))
-	assert.True(t, loaded.Covers("b"))
+	assert.Zero(t, loaded.Unread.Find("a"))
+	assert.Equal(t, -1, loaded.Unread.Find("b"))
 }
 
 func TestLoad(t *testing.T) {
@@ -468,7 +468,7 @@ func TestLoadDescribesItsSources(t *testing.T) {
 	}
 }
 
-func TestCovers(t *testing.T) {
+func TestUnread(t *testing.T) {
 	inTree(t, map[string]string{"d/ok": "a = 1", "d/open": "b = 1", "e/f": "c = 1", "half": "d = 1\nd(oneline) = 'x"})
 	require.NoError(t, os.Chmod("d/open", 0o666))
 	require.NoError(t, os.Chmod("e", 0o777))
@@ -484,7 +484,7 @@ func TestCovers(t *testing.T) {
 		"half":      false,
 		"missing":   true,
 	} {
-		assert.Equal(t, want, loaded.Covers(file), file)
+		assert.Equal(t, want, loaded.Unread.Find(file) < 0, file)
 	}
 }
 

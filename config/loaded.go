@@ -19,8 +19,13 @@ type Loaded struct {
 	// Masked has the position of the mask of each name whose definitions are masked.
 	Masked map[string]Position
 
+	Unread Unread // what was not read completely; what does not exist has nothing to read
+
 	dirs []string // the directories that were read
 }
+
+// Unread has the indexes in Loaded.Sources of some paths.
+type Unread map[string]int
 
 // Control is a line "#control option=value". PCP 7.2.1 introduced these lines; older versions read them as comments.
 // The caller decides which options exist and what they mean.
@@ -42,6 +47,8 @@ type Source struct {
 	Incomplete bool
 
 	Secret bool // not everyone can read it: see [Secret]
+
+	component int // of the path list
 
 	openEnd bool // the file is empty, or its last line has no newline
 }

@@ -61,6 +61,16 @@ func (l *loader) maskOf(file, name string) *mask {
 
 // applyMasks removes what is masked, and reports masks that remove nothing.
 func (l *loader) applyMasks() {
+	for masked, at := range l.MasksBefore {
+		i := l.out.Unread.Find(at.File)
+		if i < 0 {
+			continue
+		}
+		from := l.out.Sources[i].component
+		if m := l.masks[masked]; m == nil || m.component < from {
+			l.masks[masked] = &mask{component: from, unused: &Problem{Pos: at}, used: true} // so that it is not reported
+		}
+	}
 	if len(l.masks) == 0 {
 		return
 	}

@@ -216,6 +216,37 @@ func TestOthersCannotMask(t *testing.T) {
 	assert.Empty(t, loaded.Definitions, loaded.Problems)
 }
 
+// Masks of a file or directory that cannot be read now are those of the load before, for the same directories. They are
+// gone if the file is.
+func TestMasksOfUnreadFiles(t *testing.T) {
+	d := newTree(t, map[string]string{
+		"1/a": "a = 1", "1/b": "b = 1\nc = 1", "2/a": "", "2/sub/m": "# pmdaderived:mask b", "3/a": "b.x = 3",
+	})
+	t.Chdir(d.dir)
+	last := Load([]string{"1", "2/", "3"}, nil)
+	load := func() []string {
+		last = LoadOptions{MasksBefore: last.Masks}.Load([]string{"1", "2/", "3"})
+		return located(last)
+	}
+	masked := []string{"1/b c=1", "3/a b.x=3"}
+	require.Equal(t, masked, load())
+	masks := last.Masks
+	for _, path := range []string{"2", "2/sub", "2/sub/m", "2/a"} {
+		d.chmod(path, 0o777)
+		for range 2 {
+			assert.Subset(t, load(), masked, path)
+			assert.Len(t, last.Definitions, 2, path)
+			assert.Equal(t, masks, last.Masks, path)
+		}
+		d.chmod(path, 0o755)
+		require.Equal(t, masked, load())
+	}
+	d.remove("2/sub")
+	assert.Equal(t, []string{"1/b b=1", "1/b c=1", "3/a b.x=3"}, load())
+	d.remove("2/a")
+	assert.Equal(t, []string{"1/a a=1", "1/b b=1", "1/b c=1", "3/a b.x=3"}, load())
+}
+
 // All masks are told, also those that mask nothing.
 func TestMasksAreTold(t *testing.T) {
 	inTree(t, map[string]string{"shipped/a": "a = 1", "own/a": "", "own/b": "# pmdaderived:mask derived.c.d x.*"})

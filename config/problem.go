@@ -51,9 +51,10 @@ type Problem struct {
 
 	Excerpt Excerpt // the source line of Pos, if it has a line
 
-	Code string // kind of warning or note, "" for some errors; never changes, since people silence problems by it
-	Name string // of the definition; "": the problem is not in a definition
-	Path string // of the file or directory that was not read, if that is the problem
+	Code      string // kind of warning or note, "" for some errors; never changes, since people silence problems by it
+	Name      string // of the definition; "": the problem is not in a definition
+	Attribute bool   // the problem is in an attribute of the definition
+	Path      string // of the file or directory that was not read, if that is the problem
 
 	// Replaced is the position of the former definition or text, if the problem is that the one at Pos replaces it;
 	// otherwise its File is empty.

@@ -76,7 +76,11 @@ func (r *reader) readLine(l line) {
 		return
 	}
 	if paren >= 0 {
+		before := len(r.out.Problems)
 		r.readAttribute(l, name, start, paren, equals)
+		for _, p := range r.out.Problems[before:] {
+			p.Attribute = true
+		}
 	} else {
 		r.readDefinition(l, name, start, equals, ignored)
 	}

@@ -20,6 +20,7 @@ type definitionSource struct {
 	watcher *config.Watcher
 	log     logrus.FieldLogger
 	last    served.Config
+	masks   map[string]config.Position // of the files that last was read from
 	logged  map[[sha256.Size]byte]bool // digests of the problems of last
 }
 
@@ -36,15 +37,13 @@ func newDefinitionSource(o *options, log logrus.FieldLogger) *definitionSource {
 func (s *definitionSource) load() served.Config {
 	r := definitions.Reader{
 		Paths: s.options.paths, Conf: s.options.conf, Before: s.last.Definitions,
-		Called: printable.Escaped, User: os.Geteuid(),
+		Masks: s.masks, Called: printable.Escaped, User: os.Geteuid(),
 	}.Read()
 	if !s.watcher.RecordLoad(&r.Loaded) {
 		return s.last
 	}
-	read := config.Loaded{Sources: r.Sources} // all that Covers needs
 	c := served.Config{
-		Definitions: r.All, Files: servedFiles(&r), Language: r.Language,
-		Unread: func(file string) bool { return !read.Covers(file) },
+		Definitions: r.All, Files: servedFiles(&r), Language: r.Language, Unread: r.Unread.Find,
 	}
 	secret := make(map[string]bool)
 	for _, source := range r.Sources {
@@ -55,12 +54,15 @@ func (s *definitionSource) load() served.Config {
 		if secret[p.Pos.File] && p.Path == "" || p.Path == s.options.conf.InDomConfig && mayQuoteFile(p.Err) &&
 			config.Secret(p.Path) {
 			at := config.Position{File: p.Pos.File, Line: p.Pos.Line}
-			p = &config.Problem{Pos: at, Severity: p.Severity, Name: p.Name, Msg: served.HiddenProblem}
+			p = &config.Problem{
+				Pos: at, Severity: p.Severity, Name: p.Name, Attribute: p.Attribute, Msg: served.HiddenProblem,
+			}
 		}
 		text := p.Error()
 		if p.Severity == config.Error {
 			c.Failures = append(c.Failures, served.Failure{
-				Name: p.Name, File: p.Pos.File, Line: p.Pos.Line, Message: text, Secret: secret[p.Pos.File],
+				Name: p.Name, Attribute: p.Attribute, File: p.Pos.File, Line: p.Pos.Line, Message: text,
+				Secret: secret[p.Pos.File],
 			})
 		}
 		digest := sha256.Sum256([]byte(text))
@@ -82,7 +84,7 @@ func (s *definitionSource) load() served.Config {
 		}
 	}
 	reported.LogRest(s.log, "more problems in the definition files, run pmdaderived check --all")
-	s.last, s.logged = c, logged
+	s.last, s.masks, s.logged = c, r.Masks, logged
 	return c
 }
 

@@ -31,10 +31,11 @@ const (
 type Reader struct {
 	Paths  []string // nil: the default ones
 	Conf   config.PCPConf
-	User   int                      // the user that the agent runs as
-	Before []served.Definition      // the result of the last Read: unchanged definitions are not parsed again
-	Called func(path string) string // returns the name of a file in messages; nil: its path
-	Skip   func(path string) bool   // reports whether a file is left out; nil: none is
+	User   int                        // the user that the agent runs as
+	Before []served.Definition        // the result of the last Read: unchanged definitions are not parsed again
+	Masks  map[string]config.Position // those of the last Read, which stay if their file is not read completely now
+	Called func(path string) string   // returns the name of a file in messages; nil: its path
+	Skip   func(path string) bool     // reports whether a file is left out; nil: none is
 
 	drafts []string // read after Paths
 }
@@ -79,7 +80,9 @@ func (f Reader) Read() Parsed {
 		known[p.Name], parsed[d] = p, p
 		return nil
 	}
-	loading := config.LoadOptions{Accept: accept, DisplayName: f.called, AgentUser: f.User, Skip: f.Skip}
+	loading := config.LoadOptions{
+		Accept: accept, DisplayName: f.called, AgentUser: f.User, Skip: f.Skip, MasksBefore: f.Masks,
+	}
 	paths := f.paths()
 	if f.Paths == nil {
 		loading.Optional = len(paths)

@@ -112,8 +112,8 @@ func (b *builder) servedDefinition(name string) *Definition {
 }
 
 // selectDefinitions returns one definition for each name to serve: the last one of the configuration, or the one of
-// Before if the configuration fails to define the name or its file could not be read. The set that bind returns has
-// the metrics in the same order.
+// Before if its file fails to define the name or could not be read, unless a later file defines the name. The set that
+// bind returns has the metrics in the same order.
 func (b *builder) selectDefinitions() []*Definition {
 	defs := make([]*Definition, 0, len(b.Config.Definitions))
 	at := make(map[string]int, len(b.Config.Definitions))
@@ -126,39 +126,49 @@ func (b *builder) selectDefinitions() []*Definition {
 		at[d.Name] = len(defs)
 		defs = append(defs, d)
 	}
+	places := make(map[string]int, len(b.Config.Files))
+	for i, f := range b.Config.Files {
+		places[f.Path] = i
+	}
 	keep := func(d *Definition, why string) {
-		if _, ok := at[d.Name]; ok {
-			return
+		if k, ok := at[d.Name]; ok {
+			defs[k] = d.clone()
+		} else {
+			at[d.Name] = len(defs)
+			defs = append(defs, d.clone())
 		}
-		at[d.Name] = len(defs)
-		defs = append(defs, d.clone())
 		b.problems[d.Name] = problem{why, true}
 	}
 	for i := range b.Config.Failures {
 		f := &b.Config.Failures[i]
-		if old := b.servedDefinition(f.Name); old != nil {
+		old := b.servedDefinition(f.Name)
+		fromFile := old != nil && old.File == f.File
+		k, defined := at[f.Name]
+		switch {
+		case f.Name == "":
+		case defined && (f.Attribute || places[f.File] <= places[defs[k].File]):
+		case fromFile || old != nil && !defined:
 			keep(old, f.Message)
-		} else if f.Name != "" {
+		case defined: // and not by the file that counts, which has nothing to keep
+			b.problems[f.Name] = problem{f.Message, true}
+		default:
 			b.unreadable[f.Name] = f // of several failures the last one counts
 		}
 	}
 	if b.Config.Unread == nil {
 		return defs
 	}
-	unread := make(map[string]bool)
 	for _, m := range b.Before.Served {
-		is, known := unread[m.Def.File]
-		if !known {
-			is = b.Config.Unread(m.Def.File)
-			unread[m.Def.File] = is
-		}
+		place := b.Config.Unread(m.Def.File)
+		k, defined := at[m.Def.Name]
 		switch {
-		case is && m.Unreadable: // nothing can be served, but the problem is still there
+		case place < 0 || defined && place <= places[defs[k].File]:
+		case m.Unreadable: // nothing can be served, but the problem is still there
 			b.unreadable[m.Def.Name] = &Failure{
 				Name: m.Def.Name, Text: m.Def.Text, File: m.Def.File, Line: m.Def.Line, Message: m.Problem,
 				Secret: m.Def.Secret,
 			}
-		case is:
+		default:
 			keep(m.Def, m.Def.File+" could not be read")
 		}
 	}

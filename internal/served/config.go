@@ -51,12 +51,13 @@ func (d *Definition) publicLabels() string {
 
 // Failure is a definition that cannot be read.
 type Failure struct {
-	Name    string // of the definition; "": the file has the problem
-	Text    string // the expression, as far as it is known
-	File    string
-	Line    int
-	Message string
-	Secret  bool // not everyone can read the file; Message has no text of it
+	Name      string // of the definition; "": the file has the problem
+	Attribute bool   // an attribute of the definition has the problem
+	Text      string // the expression, as far as it is known
+	File      string
+	Line      int
+	Message   string
+	Secret    bool // not everyone can read the file; Message has no text of it
 }
 
 // File is a file of definitions, or a path without one.
@@ -73,12 +74,13 @@ type File struct {
 type Config struct {
 	Definitions []Definition
 	Failures    []Failure
-	Files       []File
+	Files       []File // in the order in which they are read: a later one counts
 
 	Language derived.Language // as the site has configured it
 
-	// Unread reports whether a file was not read completely. Its former definitions are still served. nil: all files were.
-	Unread func(file string) bool
+	// Unread returns the index in Files of a file that was not read completely, or of a directory above it that could not
+	// be read; -1: there is none. Its former definitions are still served. nil: all files were read.
+	Unread func(file string) int
 }
 
 // clone returns a copy. A definition that outlives its configuration must not keep the memory of the whole.

@@ -20,8 +20,8 @@
 //
 //	state    why                                       traversals      descriptor      a fetch gets
 //	bound    its operands exist and fit together       show the name   yes             values
-//	kept     the new text is wrong, or its file        show the name   yes             values of the last good text
-//	         cannot be read
+//	kept     the new text is wrong, or its file        show the name   yes             values of the last good text,
+//	         cannot be read                                                            or of that in an earlier file
 //	unbound  an operand does not exist                 hide it         the last one    PM_ERR_AGAIN, or PM_ERR_BADDERIVE
 //	                                                                                   if it never had a descriptor
 //	failed   it is wrong                               hide it         the last one    PM_ERR_BADDERIVE
@@ -33,5 +33,5 @@
 //
 // A definition that was served goes on as it was if its new text is wrong: Build binds the new texts, replaces wrong
 // ones by those served before, and binds again, until nothing changes, since a former text may mend others, or break
-// them.
+// them. A definition of an earlier file does not take the place of one whose file cannot be read or has a syntax error.
 package served

@@ -46,7 +46,7 @@ func (s *Snapshot) Report(log logrus.FieldLogger, before *Snapshot, unread int) 
 		switch { // the reader of the configuration has logged problems with Reported
 		case m.State == Failed && m.Reported, (m.State == Failed || m.State == Kept) && !wrong.Add(m.Def.File):
 		case m.State == Kept && m.Reported:
-			fields().Warn("definition is served as before")
+			fields().Warn("an earlier definition is served")
 		case m.State == Failed:
 			fields().WithField("problem", m.Problem).Error("definition is wrong")
 		case m.State == Kept:

@@ -406,18 +406,19 @@ func TestUnreadableFileKeepsItsDefinitions(t *testing.T) {
 
 	c := conf("a = up.load", "c = up.load + 2")
 	c.Failures = []Failure{{Message: "other.conf: permission denied"}}
-	c.Unread = func(file string) bool { return file == "other.conf" }
+	c.Files = []File{{Path: "other.conf"}, {Path: "test.conf"}}
+	c.Unread = func(file string) int { return slices.Index([]string{"other.conf"}, file) }
 	for range 2 {
 		now := s.serve(c)
 		assert.Equal(t, []State{Kept, Bound}, s.states("b", "c"))
 		assert.Equal(t, "other.conf could not be read", s.metric("b").Problem)
 		assert.Same(t, was.Operands, s.metric("b").Operands)
-		assert.Equal(t, "up.load + 2", s.metric("c").Def.Text, "another file defines it now")
+		assert.Equal(t, "up.load + 2", s.metric("c").Def.Text, "a later file defines it now")
 		assert.Equal(t, 1, now.Failures()+len(c.Failures), "the file counts, not what was in it")
 	}
 
 	c = conf("a = up.load")
-	c.Unread = func(string) bool { return false }
+	c.Unread = func(string) int { return -1 }
 	assert.Nil(t, s.serve(c).find("derived.b"), "the file is readable again and does not define it")
 }
 
@@ -427,7 +428,7 @@ func TestUnreadableDefinitionInAnUnreadableFile(t *testing.T) {
 	for _, c := range []Config{{Failures: []Failure{
 		{Name: "bad", Text: "1 +", File: "f", Line: 1, Message: "the first"},
 		{Name: "bad", Text: "1 -", File: "f", Line: 2, Message: "the last"},
-	}}, {Unread: func(string) bool { return true }}} {
+	}}, {Unread: func(string) int { return 0 }}} {
 		assert.Len(t, s.serve(c).Served, 1)
 		assert.Equal(t, Failed, s.metric("bad").State)
 		assert.Equal(t, "the last", s.metric("bad").Problem)

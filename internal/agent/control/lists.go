@@ -75,7 +75,7 @@ func instanceMetrics(s *Source) []Metric {
 		{
 			Item: 20, Name: "definition.state", Shape: word,
 			Short: "state of each definition: bound, kept, unbound, failed or waiting",
-			Long: "bound    it is served\nkept     its new text is wrong; it is served as before\n" +
+			Long: "bound    it is served\nkept     its new text is wrong or unread; an earlier one is served\n" +
 				"unbound  a metric that it uses does not exist on this host\nfailed   it is wrong\n" +
 				"waiting  the metrics that it uses have not been looked up yet",
 			Content: definitions(func(v *Values, d *Definition) { v.text(d.ID, d.State) }),
