@@ -141,16 +141,17 @@ func (b *builder) selectDefinitions() []*Definition {
 	}
 	for i := range b.Config.Failures {
 		f := &b.Config.Failures[i]
-		old := b.servedDefinition(f.Name)
+		name := cmp.Or(f.Name, f.Word)
+		old := b.servedDefinition(name)
 		fromFile := old != nil && old.File == f.File
-		k, defined := at[f.Name]
+		k, defined := at[name]
 		switch {
-		case f.Name == "":
+		case f.Name == "" && !fromFile:
 		case defined && (f.Attribute || places[f.File] <= places[defs[k].File]):
 		case fromFile || old != nil && !defined:
 			keep(old, f.Message)
 		case defined: // and not by the file that counts, which has nothing to keep
-			b.problems[f.Name] = problem{f.Message, true}
+			b.problems[name] = problem{f.Message, true}
 		default:
 			b.unreadable[f.Name] = f // of several failures the last one counts
 		}
