@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,7 +76,9 @@ func TestDiffInPipeline(t *testing.T) {
 	pipeline := func(before string) (out string, err error) {
 		cmd := exec.CommandContext(t.Context(), "sh", "-e", "-c", before+lines)
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), childMark+"=1", "GORACE=atexit_sleep_ms=0", "TZ=UTC", "PATH="+dir+":"+os.Getenv("PATH"))
+		// A hook, or git rebase --exec, would have git work in the repository of the project.
+		env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GIT_") })
+		cmd.Env = append(env, childMark+"=1", "GORACE=atexit_sleep_ms=0", "TZ=UTC", "PATH="+dir+":"+os.Getenv("PATH"))
 		var stdout bytes.Buffer
 		cmd.Stdout = &stdout
 		err = cmd.Run()

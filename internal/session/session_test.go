@@ -229,7 +229,7 @@ func TestSessionAsksAgainForRefusedLabels(t *testing.T) {
 		in.Unlabelled = 0
 		c.InDoms[binDom] = in
 	})
-	require.NoError(t, s.Sample(t.Context(), now.Add(time.Second)))
+	require.NoError(t, s.Sample(t.Context(), now.Add(time.Minute)))
 	assert.Empty(t, s.bits(t, "kinds"), "no instance has the label")
 }
 
