@@ -65,11 +65,18 @@ const (
 	knownGaps = 4 // between samples, the longest of which is the interval
 )
 
+// pace says how far samples of a metric are apart.
+type pace struct {
+	gaps   [knownGaps]time.Duration // the last ones between samples without doubt
+	next   int                      // the index in gaps of the oldest
+	paused bool                     // the gap before the last sample was too long
+}
+
 // record has the value of an instance in the last record with it.
 type record struct {
 	number uint64 // of the record among those of the metric
 	at     time.Time
-	gap    time.Duration // from the record before of the same group, about
+	pace   pace // of the records of the same group
 	bits   uint64
 }
 
@@ -79,11 +86,9 @@ type Births struct {
 	Interval time.Duration // between samples, at most; the metric may have a longer one
 
 	number    uint64
-	sure      bool                     // the last sample was without error, had instances, and nothing has happened since
-	at, taken time.Time                // times of the last sample
-	gaps      [knownGaps]time.Duration // the last ones between samples without doubt
-	nextGap   int
-	paused    bool // the gap before the last sample was too long
+	sure      bool      // the last sample was without error, had instances, and nothing has happened since
+	at, taken time.Time // times of the last sample
+	pace      pace
 	present   *lives
 	unnamed   bool                   // an instance of present is
 	newest    uint64                 // see Lives
@@ -112,17 +117,17 @@ func (b *Births) Add(v *Vector, names *NameTable, at, taken time.Time) *Lives {
 		return nil
 	}
 	gap := max(at.Sub(b.at), taken.Sub(b.taken))
-	usual := max(b.Interval, slices.Max(b.gaps[:]))
+	usual := max(b.Interval, slices.Max(b.pace.gaps[:]))
 	pause := usual > 0 && gap > birthIntervals*usual
 	births := b.sure && !pause && !taken.Before(b.unsure)
-	if b.sure && (!pause || b.paused) { // a pause is no interval, but two are
-		b.gaps[b.nextGap], b.nextGap = gap, (b.nextGap+1)%knownGaps
+	if b.sure && (!pause || b.pace.paused) { // a pause is no interval, but two are
+		b.pace.gaps[b.pace.next], b.pace.next = gap, (b.pace.next+1)%knownGaps
 	}
 	b.number++
 	if b.present == nil || v.Insts != b.present.insts || b.unnamed {
 		b.change(v.Insts, names, births, taken)
 	}
-	b.sure, b.paused, b.at, b.taken = v.Insts.Len() > 0, pause, at, taken
+	b.sure, b.pace.paused, b.at, b.taken = v.Insts.Len() > 0, pause, at, taken
 	return &Lives{number: b.number, newest: b.newest, doubt: b.doubt, of: b.present}
 }
 
@@ -173,11 +178,7 @@ func (b *Births) AddRecord(set *pdu.Column, t pdu.Type, at time.Time) {
 	if before.number == 0 { // this group is new
 		sure, before.at = false, at
 	}
-	gap := at.Sub(before.at)
-	if usual := before.gap; usual > 0 {
-		gap = min(max(gap, usual/birthIntervals), birthIntervals*usual) // one pause is no interval
-	}
-	b.sure, b.at, b.taken, b.gaps = sure, before.at, before.at, [knownGaps]time.Duration{before.gap}
+	b.sure, b.at, b.taken, b.pace = sure, before.at, before.at, before.pace
 	if b.Add(&Vector{Insts: insts}, nil, at, at); b.present == nil {
 		return // there are too many
 	}
@@ -190,7 +191,7 @@ func (b *Births) AddRecord(set *pdu.Column, t pdu.Type, at time.Time) {
 		}
 	}
 	for k, id := range set.Insts[:len(set.Bits)] {
-		b.last[insts.Near(id, k)] = record{number, at, gap, set.Bits[k]}
+		b.last[insts.Near(id, k)] = record{number, at, b.pace, set.Bits[k]}
 	}
 	if len(lower) > 0 {
 		b.present = &lives{insts, slices.Clone(b.present.since)}

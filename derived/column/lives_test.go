@@ -153,3 +153,26 @@ func TestSignedRecords(t *testing.T) {
 	assert.False(t, began(5))
 	assert.True(t, began(0xffff_fff0))
 }
+
+// Records of a group are at intervals, too: the longest of the last four counts, and one pause does not.
+func TestPausesOfRecords(t *testing.T) {
+	b, at, last := &Births{}, time.Unix(1_000_000, 0), pdu.Inst(1)
+	born := func(after time.Duration) bool {
+		older := b.Recorded()
+		last++
+		at = at.Add(after)
+		set := pdu.Column{Type: pdu.TypeU64, Insts: []pdu.Inst{0, last}, Bits: []uint64{5, 5}}
+		b.AddRecord(&set, pdu.TypeU64, at)
+		_, born := b.Recorded().Began(last, 1, older)
+		return born
+	}
+	born(0)
+	for _, after := range []time.Duration{2 * time.Second, 2 * time.Second, 2 * time.Second, time.Second, 5 * time.Second} {
+		assert.True(t, born(after), after)
+	}
+	assert.False(t, born(time.Minute))
+	assert.True(t, born(time.Second))
+	assert.False(t, born(time.Minute))
+	assert.False(t, born(time.Minute))
+	assert.True(t, born(time.Minute))
+}

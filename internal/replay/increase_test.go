@@ -36,7 +36,8 @@ type entry struct {
 type life struct {
 	first, last int // the indexes of its first and last record
 	born        bool
-	interval    time.Duration // of its records
+	gaps        []time.Duration // up to four between its records, without pauses
+	paused      bool            // there was a pause before the last one
 }
 
 // lives returns those of the numbers after the records up to a time, in words: a number has gone if a record lacks it
@@ -62,20 +63,21 @@ func (c *counted) lives(until time.Time) map[pdu.Inst]life {
 			doubt = n + 1
 			continue
 		}
-		before, sure, interval, pause := -1, true, time.Duration(0), false
+		before, sure, gaps, paused, pause := -1, true, []time.Duration(nil), false, false
 		for id := range r.values {
 			if l, ok := all[id]; ok {
 				if sure = sure && l.last >= doubt; l.last > before {
-					before, interval = l.last, l.interval
+					before, gaps, paused = l.last, l.gaps, l.paused
 				}
 			}
 		}
 		if sure = sure && before >= 0; before >= 0 {
 			gap := r.at.Sub(c.records[before].at)
-			if pause = interval > 0 && gap > 3*interval; interval > 0 {
-				gap = min(max(gap, interval/3), 3*interval)
+			pause = len(gaps) > 0 && gap > 3*slices.Max(gaps)
+			if sure && (!pause || paused) {
+				gaps = append(slices.Clone(gaps), gap)
+				gaps = gaps[max(0, len(gaps)-4):]
 			}
-			interval = gap
 		}
 		for id, l := range all {
 			if _, ok := r.values[id]; !ok && l.last == before {
@@ -91,7 +93,7 @@ func (c *counted) lives(until time.Time) map[pdu.Inst]life {
 			case value < c.records[l.last].values[id]:
 				l = life{first: n, born: sure}
 			}
-			l.last, l.interval = n, interval
+			l.last, l.gaps, l.paused = n, gaps, pause
 			all[id] = l
 		}
 	}
