@@ -51,7 +51,6 @@ func (s *definitionSource) load() served.Config {
 	}
 	logged, reported := make(map[[sha256.Size]byte]bool, len(r.Problems)), make(served.Reported)
 	for _, p := range r.Problems {
-		word := definitions.FirstWord(p)
 		if secret[p.Pos.File] && p.Path == "" || p.Path == s.options.conf.InDomConfig && mayQuoteFile(p.Err) &&
 			config.Secret(p.Path) {
 			at := config.Position{File: p.Pos.File, Line: p.Pos.Line}
@@ -62,7 +61,7 @@ func (s *definitionSource) load() served.Config {
 		text := p.Error()
 		if p.Severity == config.Error {
 			c.Failures = append(c.Failures, served.Failure{
-				Name: p.Name, Attribute: p.Attribute, Word: word, File: p.Pos.File, Line: p.Pos.Line, Message: text,
+				Name: p.Name, Attribute: p.Attribute, File: p.Pos.File, Line: p.Pos.Line, Message: text,
 				Secret: secret[p.Pos.File],
 			})
 		}

@@ -35,8 +35,6 @@ func TestMistakesInALaterFile(t *testing.T) {
 	}{
 		{"a syntax error", write("q = 7 +\n# pmdaderived:mask m\n"), "7", served.Kept, "z.conf:1:7: syntax error", false},
 		{"a semantic error", write("q = 7 + x\n# pmdaderived:mask m\n"), "7", served.Kept, "Unknown operand metric", false},
-		{"another =", write("q := 7\n# pmdaderived:mask m\n"), "7", served.Kept, "illegal derived metric name", false},
-		{"no =", write(" q 7\n# pmdaderived:mask m\n"), "7", served.Kept, "missing ``=''", false},
 		{"no expression", write("q =\n# pmdaderived:mask m\n"), "7", served.Kept, "expression missing", false},
 		{"a text without end", write("n = 1\nn(oneline) = 'x\n" + good), "7", served.Kept, "could not be read", false},
 		{"unreadable", loop, "7", served.Kept, "z.conf could not be read", false},

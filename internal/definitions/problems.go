@@ -99,18 +99,13 @@ func (r *Parsed) MalformedLine(name string) *config.Problem {
 		if p.Severity != config.Error || p.Name != "" || p.Pos.Line == 0 {
 			continue
 		}
-		if word := FirstWord(p); word == name || word == derived.ShortName(name) {
+		line, _ := p.Excerpt.Lines()
+		words := strings.FieldsFunc(line, func(c rune) bool { return strings.ContainsRune(" \t=(", c) })
+		if len(words) > 0 && (words[0] == name || words[0] == derived.ShortName(name)) {
 			return p
 		}
 	}
 	return nil
-}
-
-// FirstWord returns the word that the line of a problem begins with, which may be meant as a name. "": there is none.
-func FirstWord(p *config.Problem) string {
-	line, _ := p.Excerpt.Lines()
-	line = strings.TrimLeft(line, " \t")
-	return line[:strings.IndexAny(line+"=", " \t:=(")]
 }
 
 // ProblemOf returns a fault as a problem with its place in the file.

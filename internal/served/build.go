@@ -141,17 +141,16 @@ func (b *builder) selectDefinitions() []*Definition {
 	}
 	for i := range b.Config.Failures {
 		f := &b.Config.Failures[i]
-		name := cmp.Or(f.Name, f.Word)
-		old := b.servedDefinition(name)
+		old := b.servedDefinition(f.Name)
 		fromFile := old != nil && old.File == f.File
-		k, defined := at[name]
+		k, defined := at[f.Name]
 		switch {
-		case f.Name == "" && !fromFile:
+		case f.Name == "":
 		case defined && (f.Attribute || places[f.File] <= places[defs[k].File]):
 		case fromFile || old != nil && !defined:
 			keep(old, f.Message)
 		case defined: // and not by the file that counts, which has nothing to keep
-			b.problems[name] = problem{f.Message, true}
+			b.problems[f.Name] = problem{f.Message, true}
 		default:
 			b.unreadable[f.Name] = f // of several failures the last one counts
 		}

@@ -51,9 +51,8 @@ func (d *Definition) publicLabels() string {
 
 // Failure is a definition that cannot be read.
 type Failure struct {
-	Name      string // of the definition; "": the file or a line without a name has the problem
+	Name      string // of the definition; "": the file has the problem
 	Attribute bool   // an attribute of the definition has the problem
-	Word      string // that the line begins with; without a Name it may be the name of a definition that is damaged
 	Text      string // the expression, as far as it is known
 	File      string
 	Line      int
