@@ -63,6 +63,17 @@ const (
 	birthIntervals = 3
 
 	knownGaps = 4 // between samples, the longest of which is the interval
+
+	// roundTime exceeds the time between records of different groups of pmlogger that it writes together.
+	roundTime = 100 * time.Millisecond
+
+	// partOfGap says how soon after a record that has an instance another one does not say that it has gone: it is of
+	// a group of pmlogger with a shorter interval.
+	partOfGap = 4
+
+	// maxUnpaced is how many instances with one record may be in other groups. Where instances come and go all at once
+	// the former ones cannot be told from another group, and each record would look at all of them.
+	maxUnpaced = 1000
 )
 
 // pace says how far samples of a metric are apart.
@@ -163,8 +174,16 @@ func (b *Births) AddRecord(set *pdu.Column, t pdu.Type, at time.Time) {
 	if len(ids) == 0 && !slices.ContainsFunc(last, func(r record) bool { return r.number != last[0].number }) {
 		last = nil // the only group has no instances
 	}
+	unpaced := 0
 	for k, r := range last {
-		if r.number != number && r.number != before.number && at.Sub(r.at) < RememberedFor {
+		age, usual := at.Sub(r.at), slices.Max(r.pace.gaps[:])
+		if r.number == number || age >= RememberedFor || r.number == before.number && age >= usual/partOfGap {
+			continue
+		}
+		if usual == 0 {
+			unpaced++
+		}
+		if usual > 0 || unpaced <= maxUnpaced {
 			ids = append(ids, former.ids[k])
 		}
 	}
@@ -177,6 +196,9 @@ func (b *Births) AddRecord(set *pdu.Column, t pdu.Type, at time.Time) {
 	}
 	if before.number == 0 { // this group is new
 		sure, before.at = false, at
+	}
+	if before.pace.gaps[0] == 0 && at.Sub(before.at) < roundTime { // or this one, which has instances of another
+		sure = false
 	}
 	b.sure, b.at, b.taken, b.pace = sure, before.at, before.at, before.pace
 	if b.Add(&Vector{Insts: insts}, nil, at, at); b.present == nil {

@@ -176,3 +176,44 @@ func TestPausesOfRecords(t *testing.T) {
 	assert.False(t, born(time.Minute))
 	assert.True(t, born(time.Minute))
 }
+
+// pmlogger may have an instance in two groups. The record of the smaller one does not say that others have gone, and the
+// first record of the larger one that they were born.
+func TestRecordsOfOverlappingGroups(t *testing.T) {
+	for name, smallFirst := range map[string]bool{"the larger first": false, "the smaller first": true} {
+		t.Run(name, func(t *testing.T) {
+			b, start := &Births{}, time.Unix(1_000_000, 0)
+			add := func(at time.Time, ids ...pdu.Inst) {
+				b.AddRecord(&pdu.Column{Type: pdu.TypeU64, Insts: ids, Bits: make([]uint64, len(ids))}, pdu.TypeU64, at)
+			}
+			older := b.Recorded()
+			for tick := range 40 {
+				at := start.Add(time.Duration(tick) * 100 * time.Millisecond)
+				if smallFirst && tick == 0 {
+					add(at, 0)
+					older = b.Recorded()
+				}
+				if tick%5 == 0 {
+					add(at.Add(time.Millisecond), 0, 1, 2)
+					began, born := b.Recorded().Began(1, 1, older)
+					assert.False(t, born)
+					if tick > 5 {
+						assert.False(t, began)
+					}
+					older = b.Recorded()
+				}
+				add(at.Add(2*time.Millisecond), 0)
+			}
+		})
+	}
+}
+
+// Instances that are all replaced with each record cost no more with each of them.
+func TestRecordsOfChangingInstances(t *testing.T) {
+	b, at := &Births{}, time.Unix(1_000_000, 0)
+	for id := range pdu.Inst(3000) {
+		at = at.Add(time.Second)
+		b.AddRecord(&pdu.Column{Type: pdu.TypeU64, Insts: []pdu.Inst{id}, Bits: []uint64{1}}, pdu.TypeU64, at)
+	}
+	assert.LessOrEqual(t, b.Recorded().of.insts.Len(), maxUnpaced+1)
+}
