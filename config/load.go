@@ -221,6 +221,7 @@ func (l *loader) loadDirectory(path string, above []os.FileInfo, shared bool) {
 			leftOut = append(leftOut, e.Name())
 		case err != nil:
 			if _, gone := os.Lstat(name); !errors.Is(gone, fs.ErrNotExist) { // otherwise it was removed after readDirectory
+				l.files++
 				l.reportUnread(name, Error, err)
 			}
 		case info.IsDir():
@@ -299,10 +300,14 @@ func (l *loader) addFile(path string, text []byte, modified time.Time, secret bo
 	l.addSource(source)
 }
 
-// addSource adds a Source, and to Unread if it was not read completely.
+// addSource adds a Source, and to Unread what it says.
 func (l *loader) addSource(s Source) {
-	if s.Incomplete || s.Err != nil && !errors.Is(s.Err, fs.ErrNotExist) {
+	switch {
+	case s.Path == "" || errors.Is(s.Err, fs.ErrNotExist):
+	case s.Incomplete || s.Err != nil:
 		l.out.Unread[filepath.Clean(s.Path)] = len(l.out.Sources)
+	default:
+		l.out.Unread[filepath.Clean(s.Path)] = -1
 	}
 	s.component = l.component
 	l.out.Sources = append(l.out.Sources, s)

@@ -19,12 +19,13 @@ type Loaded struct {
 	// Masked has the position of the mask of each name whose definitions are masked.
 	Masked map[string]Position
 
-	Unread Unread // what was not read completely; what does not exist has nothing to read
+	Unread Unread
 
 	dirs []string // the directories that were read
 }
 
-// Unread has the indexes in Loaded.Sources of some paths.
+// Unread has the indexes in Loaded.Sources of files and directories that were not read completely, and -1 for those that
+// were, also where others of their directory were not.
 type Unread map[string]int
 
 // Control is a line "#control option=value". PCP 7.2.1 introduced these lines; older versions read them as comments.

@@ -95,7 +95,7 @@ func (c PCPConf) PMCDLines() (lines [][]string) {
 			if word[0] == '#' {
 				break
 			}
-			if word[0] == '"' {
+			if len(word) > 1 && word[0] == '"' && word[len(word)-1] == '"' { // otherwise the quote is not closed
 				word = match[1]
 			}
 			words = append(words, strings.NewReplacer(`\"`, `"`, `\#`, `#`).Replace(word))

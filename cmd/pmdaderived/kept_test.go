@@ -99,6 +99,26 @@ func TestStartWithAMistakeInALaterFile(t *testing.T) {
 	s.require("8", served.Bound, "", true)
 }
 
+// A file that is read counts as it is, also where its directory, named a second time, cannot be read. An empty path keeps
+// nothing.
+func TestFileOfAnUnreadDirectory(t *testing.T) {
+	for _, paths := range []string{"shipped:own/z.conf:own", "shipped::own/z.conf:own"} {
+		t.Run(paths, func(t *testing.T) {
+			s := newLaterFiles(t)
+			t.Chdir(s.dir)
+			s.read(paths)
+			s.put("own/z.conf", "q = 7\n# pmdaderived:mask m\n")
+			s.serve()
+			s.require("7", served.Bound, "", false)
+			require.NoError(t, os.Remove("own/y.conf"))
+			require.NoError(t, os.Chmod("own", 0o777))
+			s.put("own/z.conf", "q = 8\n")
+			s.serve()
+			s.require("8", served.Bound, "", true)
+		})
+	}
+}
+
 // laterFiles are files of which later ones replace and mask definitions.
 type laterFiles struct {
 	t      *testing.T
@@ -112,14 +132,19 @@ func newLaterFiles(t *testing.T) *laterFiles {
 	s := &laterFiles{t: t, dir: folder(t, "")}
 	s.put("shipped/a.conf", "q = 1\nm = 1\n")
 	s.put("own/y.conf", "q = 5\n")
-	o, err := parseOptions([]string{"-c", s.dir + "/shipped:" + s.dir + "/own"}, testConf, environment())
-	require.NoError(t, err)
+	s.read(s.dir + "/shipped:" + s.dir + "/own")
+	return s
+}
+
+// read reads other paths from now on.
+func (s *laterFiles) read(paths string) {
+	o, err := parseOptions([]string{"-c", paths}, testConf, environment())
+	require.NoError(s.t, err)
 	o.conf.InDomConfig = filepath.Join(s.dir, "indom.conf")
 	log, _ := logtest.NewNullLogger()
 	s.source = newDefinitionSource(o, log)
 	s.ids, err = identity.Load("", 510)
-	require.NoError(t, err)
-	return s
+	require.NoError(s.t, err)
 }
 
 func (s *laterFiles) put(name, text string) {
